@@ -1,4 +1,4 @@
-//! Codec, policy and filler, which viewers of the page choose while the call runs.
+//! The codec, policy and filler, which viewers of the page choose while the call runs.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -27,12 +27,12 @@ pub(crate) struct Choices {
 }
 
 impl Choices {
-    /// This choice without alternatives.
+    /// Creates a choice without alternatives.
     pub(crate) fn fixed(choice: Choice) -> Self {
         Self::new(choice, vec![choice.codec], vec![choice.filler])
     }
 
-    /// This choice, until another codec or filler of these, or another policy, is chosen.
+    /// Creates a choice with these codecs and fillers, and all policies, as alternatives.
     pub(crate) fn new(choice: Choice, codecs: Vec<Codec>, fillers: Vec<Filler>) -> Self {
         Self {
             now: Mutex::new(choice),
@@ -41,17 +41,17 @@ impl Choices {
         }
     }
 
-    /// The present choice.
+    /// Returns the present choice.
     pub(crate) fn get(&self) -> Choice {
         *self.lock()
     }
 
-    /// The codecs that can be chosen.
+    /// Returns the codecs that can be chosen.
     pub(crate) fn codecs(&self) -> &[Codec] {
         &self.codecs
     }
 
-    /// The fillers that can be chosen.
+    /// Returns the fillers that can be chosen.
     pub(crate) fn fillers(&self) -> &[Filler] {
         &self.fillers
     }
@@ -80,7 +80,7 @@ impl Choices {
         Ok(())
     }
 
-    /// Takes over checked knobs; a choice that they leave out stays.
+    /// Sets checked knobs; a choice that they leave out stays.
     pub(crate) fn set(&self, knobs: &Knobs) {
         let mut now = self.lock();
         now.codec = knobs.codec.unwrap_or(now.codec);
@@ -88,13 +88,13 @@ impl Choices {
         now.filler = knobs.filler.unwrap_or(now.filler);
     }
 
-    /// A choice is whole at any time, even if a thread died while it set one.
+    /// Locks the choice, which is whole at any time, even if a thread died while it set one.
     fn lock(&self) -> MutexGuard<'_, Choice> {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A codec or filler that the program has and this call cannot change to.
+/// A codec or filler that exists and to which this call cannot change.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field} is {value}: this call can have {}", possible.join(", "))]
 pub(crate) struct Unavailable {

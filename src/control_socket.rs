@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 
-/// Its file is gone when it is dropped.
+/// A listening socket, whose file is removed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct ControlSocket {
     listener: UnixListener,
@@ -19,13 +19,13 @@ pub(crate) struct ControlSocket {
 #[derive(Debug)]
 struct Client {
     stream: UnixStream,
-    /// Bytes that are not yet a whole line.
+    /// The bytes that are not yet a whole line.
     rest: Vec<u8>,
 }
 
-/// Clients at a time; a further one waits.
+/// The most clients at a time; a further one waits.
 const MAX_CLIENTS: usize = 8;
-/// No control message is longer, in bytes.
+/// The length in bytes that no control message exceeds.
 const MAX_LINE: usize = 64 << 10;
 const TOO_LONG: &[u8] = b"{\"error\":\"a line has at most 65536 bytes\"}\n";
 
@@ -58,7 +58,7 @@ impl ControlSocket {
         })
     }
 
-    /// Answers every line that has come; returns at once.
+    /// Answers every line that has arrived, and returns at once.
     pub(crate) fn serve(&mut self, answer: impl Fn(&str) -> String) {
         while self.clients.len() < MAX_CLIENTS
             && let Ok((stream, _)) = self.listener.accept()
@@ -73,7 +73,7 @@ impl ControlSocket {
 }
 
 impl Client {
-    /// False if it is done with: gone, not reading its answers, or sending no lines.
+    /// Returns false if the client is to be closed: it left, does not read its answers, or sends no lines.
     fn serve(&mut self, answer: impl Fn(&str) -> String) -> bool {
         let mut buffer = [0; 4_096];
         let is_open = match self.stream.read(&mut buffer) {
@@ -100,7 +100,7 @@ impl Client {
         }
         let is_line = self.rest.len() <= MAX_LINE;
         if !is_line {
-            // A client that does not read the answer is closed all the same.
+            // A client that does not read the answer is closed as well.
             let _ = self.stream.write_all(TOO_LONG);
         }
         is_open && is_line

@@ -33,7 +33,7 @@ pub(crate) fn read(path: &Path) -> Result<Description, Failure> {
     })
 }
 
-/// Describes a stream, for receivers of other makers too. Repair packets later than `deadline` are of no use.
+/// Describes a stream, also for receivers of other makers. Repair packets later than `deadline` are of no use.
 pub(crate) fn describe(
     session: &session::Config,
     codec: Codec,
@@ -63,9 +63,9 @@ pub(crate) fn describe(
     description
 }
 
-/// A description of a stream to this peer, of which nothing else is known.
+/// Returns the description of a stream to this peer, with defaults for the rest.
 pub(crate) fn to_peer(peer: SocketAddr, payload_type: u8) -> Description {
-    // The origin only names the session, and the host on which it was written is private.
+    // The origin only names the session, and the address of the writing host is private.
     let origin = if peer.is_ipv4() {
         Ipv4Addr::LOCALHOST.into()
     } else {
@@ -79,13 +79,13 @@ pub(crate) fn write(path: &Path, description: &Description) -> Result<(), Failur
     fs::write(path, description.to_string()).map_err(|error| cannot("write", path, &error))
 }
 
-/// The codec of this encoding name.
+/// Returns the codec of this encoding name.
 fn codec_of(encoding: &str) -> Option<Codec> {
     let mut codecs = Codec::ALL.into_iter();
     codecs.find(|codec| codec.encoding().eq_ignore_ascii_case(encoding))
 }
 
-/// Sets up a session to receive the stream of a description.
+/// Configures a session to receive the stream of a description.
 pub(crate) fn follow(
     description: &Description,
     session: &mut session::Config,
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(repair.window, deadline);
     }
 
-    /// A sender's session with this feedback, its description, and the session of a receiver that follows it.
+    /// Returns a sender's session with this feedback, its description, and a receiver's session that follows it.
     fn described(feedback: FeedbackMode) -> (session::Config, String, session::Config) {
         let clock = Clock::start();
         let end = |name, role| session(name, role, Codec::Mjpeg, None, 1, &clock);
@@ -190,7 +190,7 @@ mod tests {
         }
     }
 
-    /// RFC 8888 §7: a description with `ccfb` of media that is ECN-capable would have to say so.
+    /// Media that is ECN-capable would require another description with `ccfb` (RFC 8888 §7).
     #[test]
     fn described_media_is_not_ecn_capable() {
         let (sender, text, _) = described(FeedbackMode::Ccfb);

@@ -18,13 +18,13 @@ use crate::units;
 /// The value of `--rate` of an emulator.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum LinkRate {
-    /// `2M`.
+    /// A constant rate, such as `2M`.
     Constant(Rate),
-    /// `trace:FILE`, in Mahimahi's format.
+    /// A trace in Mahimahi's format, as `trace:FILE`.
     Trace(PathBuf),
 }
 
-/// A rate, or `trace:FILE`.
+/// Parses a rate, or `trace:FILE`.
 pub(crate) fn link_rate(text: &str) -> Result<LinkRate, String> {
     match text.strip_prefix("trace:") {
         Some("") => Err("no file: write trace:FILE, as in trace:lte.down".into()),
@@ -36,7 +36,7 @@ pub(crate) fn link_rate(text: &str) -> Result<LinkRate, String> {
     }
 }
 
-/// Reads the trace that was `given`: `--trace-link FILE`, or how else its option is written.
+/// Reads a trace; errors name the option as `given`, such as `--trace-link FILE`.
 pub(crate) fn read(given: impl fmt::Display, file: &Path) -> Result<DeliveryTrace, Failure> {
     recorded::read(file).map_err(|what| {
         Failure::usage(format!(
@@ -52,7 +52,7 @@ pub(crate) fn schedule(path: &Path) -> Result<Schedule, Failure> {
     Schedule::parse(&text).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
 }
 
-/// A link with this rate, one-way delay, queue and share of lost packets.
+/// Returns a link with this rate, one-way delay, queue and share of lost packets.
 pub(crate) fn config(rate: Rate, delay: Duration, queue: LinkQueue, loss: f64) -> LinkConfig {
     LinkConfig {
         rate,
@@ -64,7 +64,7 @@ pub(crate) fn config(rate: Rate, delay: Duration, queue: LinkQueue, loss: f64) -
     }
 }
 
-/// Loss of this share of packets, each for itself.
+/// Returns a loss model that drops this share of packets independently.
 pub(crate) fn random_loss(share: f64) -> Loss {
     if share > 0.0 {
         Loss::Bernoulli(share)
@@ -73,8 +73,8 @@ pub(crate) fn random_loss(share: f64) -> Loss {
     }
 }
 
-/// A schedule of the way forward. The delay of a schedule is one way and holds both ways; its rate and loss hold on the way
-/// back only `if_both` ways carry media.
+/// Returns the changes of a schedule for the way forward. The delay of a schedule is one way and applies both ways;
+/// its rate and loss apply to the way back only `if_both` ways carry media.
 pub(crate) fn follow_schedule(schedule: Schedule, if_both: bool) -> Vec<(Direction, LinkChange)> {
     let back = match if_both {
         true => schedule.clone(),
@@ -86,7 +86,7 @@ pub(crate) fn follow_schedule(schedule: Schedule, if_both: bool) -> Vec<(Directi
     ]
 }
 
-/// A trace of these ways.
+/// Returns the changes that let these ways follow a trace.
 pub(crate) fn follow_trace(
     trace: &DeliveryTrace,
     directions: &[Direction],

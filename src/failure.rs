@@ -1,4 +1,4 @@
-//! Failures that end a run, and warnings that do not.
+//! The failures that end a run, and the warnings that do not.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// A request that cannot be carried out: a wrong argument, a missing file, a busy port. Status 2.
+    /// Creates the failure of an impossible request: a wrong argument, a missing file, a busy port. Status 2.
     pub(crate) fn usage(line: impl fmt::Display) -> Self {
         Self {
             status: 2,
@@ -22,7 +22,7 @@ impl Failure {
         }
     }
 
-    /// A run that began well and broke: a thread that died, a disk that filled. Status 1.
+    /// Creates the failure of a run that began well and broke: a thread that died, a full disk. Status 1.
     pub(crate) fn runtime(line: impl fmt::Display) -> Self {
         Self {
             status: 1,
@@ -30,7 +30,7 @@ impl Failure {
         }
     }
 
-    /// Ctrl-C ended the run before it was done. Status 130.
+    /// Creates the failure of a run that Ctrl-C ended before it was done. Status 130.
     pub(crate) fn interrupted(line: impl fmt::Display) -> Self {
         Self {
             status: INTERRUPTED,
@@ -38,7 +38,7 @@ impl Failure {
         }
     }
 
-    /// The exit status.
+    /// Returns the exit status.
     pub(crate) fn status(&self) -> u8 {
         self.status
     }
@@ -49,7 +49,7 @@ pub(crate) fn warn(line: impl fmt::Display) {
     eprintln!("evenkeel: warning: {line}");
 }
 
-/// Messages of other programs have line breaks. Those of this program are one line.
+/// Joins the lines of a text: messages of other programs have line breaks, and those of this program are one line.
 fn one_line(text: impl fmt::Display) -> String {
     text.to_string()
         .split_whitespace()

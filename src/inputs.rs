@@ -1,4 +1,4 @@
-//! Pictures in: opens the sources that the command line names.
+//! Opens the sources of pictures that the command line names.
 
 use std::io;
 use std::path::Path;
@@ -35,26 +35,26 @@ pub(crate) const DEFAULT_FRAME_RATE: FrameRate = match FrameRate::new(25, 1) {
     None => unreachable!(),
 };
 
-/// Where pictures come from.
+/// A source of pictures.
 pub(crate) type Pictures = Box<dyn Source + Send>;
 
 /// Pictures to send.
 pub(crate) struct Feed {
-    /// The name that `--source` gives it.
+    /// The name of the source in `--source`.
     pub(crate) name: String,
     pub(crate) source: Pictures,
     /// The codec, policy and filler of the next picture.
     pub(crate) choices: Arc<Choices>,
 }
 
-/// Time between two looks at Ctrl-C and the end of the run, while a source opens.
+/// The time between two checks for Ctrl-C and the end of the run, while a source opens.
 const OPEN_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The thread that opens a source has this long to end, once nobody waits for it.
+/// The time within which the thread that opens a source must end, once nothing waits for it.
 const OPENER_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Opens what `--source` names, if `--codec` can carry its pictures. A pipe may have no writer and a camera may hang:
-/// Ctrl-C and the end of the run are waited for beside it.
+/// Opens the source of `--source`, if `--codec` can carry its pictures. A pipe may have no writer and a camera may
+/// hang, so Ctrl-C and the end of the run also end the wait.
 pub(crate) fn source(
     picture: &PictureArgs,
     run: &RunArgs,
@@ -63,7 +63,7 @@ pub(crate) fn source(
     let given_up = Stop::default();
     let (opened, awaited) = mpsc::channel();
     let (wanted, unwanted) = (picture.clone(), given_up.clone());
-    // A thread that hangs is left behind, and ends with the program.
+    // A thread that hangs is abandoned, and ends with the program.
     thread::spawn(move || opened.send(open(&wanted, &unwanted)));
     let clock = Clock::start();
     let end = run.seconds.map(|limit| clock.now() + limit);
@@ -88,7 +88,7 @@ pub(crate) fn source(
             continue;
         };
         given_up.ask();
-        // A program that it runs does not outlive us.
+        // The program that the source runs does not outlive this one.
         let _ = awaited.recv_timeout(OPENER_TIMEOUT);
         return Err(failure);
     };
@@ -113,7 +113,7 @@ pub(crate) fn source(
     }))
 }
 
-/// The kind of source that a name after `--source` has.
+/// The kind of source that a name after `--source` means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Named<'a> {
     Scene,
@@ -181,7 +181,7 @@ fn open(picture: &PictureArgs, unwanted: &Stop) -> Result<Pictures, Failure> {
     Ok(Box::new(ffmpeg.map_err(wrong)?))
 }
 
-/// The line about an unreadable source: its name, the fault and the remedy.
+/// Returns the line about an unreadable source: its name, the fault and the remedy.
 fn unreadable(name: &str, error: &SourceError) -> String {
     let name = quoted(name);
     match error {
@@ -199,7 +199,7 @@ fn unreadable(name: &str, error: &SourceError) -> String {
     }
 }
 
-/// Opens a source of raw DV. The program makes no DV of other pictures.
+/// Opens a source of raw DV, because the program codes no other pictures as DV.
 fn raw_dv(picture: &PictureArgs) -> Result<Pictures, Failure> {
     let name = picture.source.as_str();
     if picture.size.is_some() || picture.fps.is_some() {
@@ -240,7 +240,7 @@ fn camera(device: &str, _picture: &PictureArgs) -> Result<Pictures, Failure> {
     )))
 }
 
-/// The format for a source that can choose.
+/// Returns the format for a source that can choose one.
 pub(crate) fn wanted(picture: &PictureArgs) -> Format {
     let (width, height) = picture.size.unwrap_or(DEFAULT_SIZE);
     Format {
@@ -279,7 +279,7 @@ pub(crate) fn for_two(picture: &PictureArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The file that `--source` names, if it names one.
+/// Returns the file that `--source` names, if it names one.
 pub(crate) fn source_file(picture: &PictureArgs) -> NamedFile<'_> {
     let path = match named(&picture.source) {
         Named::Path(path) => Some(path),
@@ -288,7 +288,7 @@ pub(crate) fn source_file(picture: &PictureArgs) -> NamedFile<'_> {
     ("--source", path)
 }
 
-/// The codec, policy and filler of the command line.
+/// Returns the codec, policy and filler of the command line.
 pub(crate) fn choice(picture: &PictureArgs) -> Choice {
     Choice {
         codec: picture.codec(),
@@ -297,12 +297,12 @@ pub(crate) fn choice(picture: &PictureArgs) -> Choice {
     }
 }
 
-/// The pictures of an end whose codec, policy and filler stay.
+/// Returns the pictures of an end with a constant codec, policy and filler.
 pub(crate) fn fixed_feed(picture: &PictureArgs, source: Pictures) -> Feed {
     feed(picture, source, Arc::new(Choices::fixed(choice(picture))))
 }
 
-/// The pictures of an end whose codec, policy and filler may change.
+/// Returns the pictures of an end whose codec, policy and filler may change.
 pub(crate) fn feed(picture: &PictureArgs, source: Pictures, choices: Arc<Choices>) -> Feed {
     Feed {
         name: quoted(&picture.source),
@@ -311,7 +311,7 @@ pub(crate) fn feed(picture: &PictureArgs, source: Pictures, choices: Arc<Choices
     }
 }
 
-/// A frame rate as a description states it, in thousandths.
+/// Returns the frame rate of a description, which has thousandths.
 pub(crate) fn frame_rate(per_second: f64) -> Option<FrameRate> {
     FrameRate::new((per_second * 1e3).round() as u32, 1_000)
 }

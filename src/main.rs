@@ -2,7 +2,7 @@
 //!
 //! The program parses arguments, composes the crates and prints. It computes nothing.
 #![forbid(unsafe_code)]
-// `println` panics on a closed standard output: `outputs::say` does not.
+// `println` panics if standard output is closed, but `outputs::say` does not.
 #![deny(clippy::print_stdout)]
 
 mod choices;
@@ -57,7 +57,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What is wrong with which option, and what was probably meant. The usage that clap repeats is left out.
+/// Returns the error of an option and its probable spelling, without the usage that clap repeats.
 fn complaint(error: &clap::Error) -> String {
     let text = error.to_string();
     let mut paragraphs = text.split("\n\n").map(str::trim);

@@ -1,17 +1,17 @@
-//! A file that a run writes, named where it cannot be written: a disk fills long after the file was opened.
+//! A file that a run writes, named in write errors: a disk may fill long after the file was opened.
 
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// A file, and what asked for it.
+/// A file, and the option that named it.
 pub(crate) struct OutputFile {
     file: File,
     name: String,
 }
 
 impl OutputFile {
-    /// Creates the file that this option names, or empties it.
+    /// Creates the file of this option, or empties it.
     pub(crate) fn create(option: &str, path: &Path) -> io::Result<Self> {
         Ok(Self {
             file: File::create(path)?,

@@ -1,4 +1,4 @@
-//! Results out: displays, recordings, the files of a run, the page and the lines on standard output.
+//! Writes results: displays, recordings, the files of a run, the page and the lines on standard output.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -20,7 +20,7 @@ use crate::recording::Recording;
 use crate::trace::{TraceEvent, TraceFile};
 use crate::units;
 
-/// Files that a run writes, opened before it starts so that a wrong path is known at once.
+/// The files that a run writes, opened before it starts so that a wrong path is known at once.
 pub(crate) struct Outputs {
     json: Option<Json>,
     trace: Option<TraceFile>,
@@ -48,7 +48,7 @@ impl Outputs {
         })
     }
 
-    /// True if the summary goes to standard output.
+    /// Returns true if the summary goes to standard output.
     pub(crate) fn json_is_said(&self) -> bool {
         matches!(self.json, Some(Json::StandardOutput))
     }
@@ -77,7 +77,7 @@ impl Outputs {
     }
 }
 
-/// Refuses a run whose summary would be of nothing.
+/// Refuses a run whose summary would cover no time.
 pub(crate) fn summarised(run: &RunArgs) -> Result<(), Failure> {
     match run.seconds {
         Some(seconds) if seconds <= run.warmup() => Err(Failure::usage(format!(
@@ -92,7 +92,7 @@ pub(crate) fn summarised(run: &RunArgs) -> Result<(), Failure> {
 /// An option, and the file that it names.
 pub(crate) type NamedFile<'a> = (&'static str, Option<&'a Path>);
 
-/// The files that every run may write.
+/// Returns the files that every run may write.
 pub(crate) fn run_files(run: &RunArgs) -> [NamedFile<'_>; 2] {
     [
         ("--json", run.json.as_deref()),
@@ -100,7 +100,7 @@ pub(crate) fn run_files(run: &RunArgs) -> [NamedFile<'_>; 2] {
     ]
 }
 
-/// Refuses to write over what is read: the file would be emptied first.
+/// Refuses to write over a file that is read, because the file would be emptied first.
 pub(crate) fn spare<'a>(
     read: &[NamedFile<'_>],
     written: impl IntoIterator<Item = NamedFile<'a>>,
@@ -122,7 +122,7 @@ pub(crate) fn spare<'a>(
     Ok(())
 }
 
-/// Where received pictures go beside the page.
+/// Returns the sink of received pictures in addition to the page.
 pub(crate) fn sink(
     record: Option<&Path>,
     codec: Codec,
@@ -143,17 +143,17 @@ pub(crate) fn sink(
     }
 }
 
-/// Creates the file that an option names, or empties it, so that a wrong path is known at once.
+/// Creates the file of an option, or empties it, so that a wrong path is known at once.
 fn create(option: &str, path: &Path) -> Result<OutputFile, Failure> {
     OutputFile::create(option, path).map_err(|error| cannot("write", path, &error))
 }
 
-/// A sink that drops pictures.
+/// Returns a sink that drops pictures.
 pub(crate) fn no_sink() -> Box<dyn Sink + Send> {
     Box::new(Null)
 }
 
-/// The description of the run on the page.
+/// Returns the description of the run for the page.
 pub(crate) fn page_info(
     mode: Mode,
     picture: Option<&PictureArgs>,
@@ -178,7 +178,7 @@ pub(crate) fn page_info(
     }
 }
 
-/// The words of the command that would show the same pictures again.
+/// Returns the words of the command that would show the same pictures again.
 fn words(picture: Option<&PictureArgs>) -> Vec<String> {
     let typed = std::env::args_os().skip(1);
     let typed = typed.map(|word| word.to_string_lossy().into_owned());
@@ -189,13 +189,13 @@ fn words(picture: Option<&PictureArgs>) -> Vec<String> {
     words
 }
 
-/// Prints a line; an error if standard output is closed.
+/// Prints a line; returns an error if standard output is closed.
 pub(crate) fn say(line: impl Display) -> Result<(), Failure> {
     writeln!(std::io::stdout(), "{line}")
         .map_err(|error| Failure::runtime(format!("cannot write to standard output: {error}")))
 }
 
-/// Prints a line of progress: on standard error while standard output is for JSON.
+/// Prints a line of progress, on standard error while standard output is for JSON.
 pub(crate) fn tell(output_is_json: bool, line: impl Display) -> Result<(), Failure> {
     if output_is_json {
         eprintln!("{line}");
@@ -208,7 +208,7 @@ fn is_standard_output(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// Starts the page unless the run is headless, and says where it is.
+/// Starts the page unless the run is headless, and prints its address.
 pub(crate) fn page(
     run: &RunArgs,
     info: &PageInfo,
@@ -228,7 +228,7 @@ pub(crate) fn page(
     Ok(Some(Arc::new(page)))
 }
 
-/// "cannot write FILE: why".
+/// Returns the failure "cannot write FILE: reason".
 pub(crate) fn cannot(what: &str, path: &Path, error: &std::io::Error) -> Failure {
     let folder = path
         .parent()

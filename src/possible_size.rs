@@ -1,17 +1,17 @@
-//! The size to propose for pictures whose own size a codec cannot send.
+//! Proposes a size for pictures whose own size a codec cannot send.
 
 use std::cmp::Reverse;
 
 use evenkeel_codec::Codec;
 
-/// Columns and rows.
+/// The columns and rows of a picture.
 type Size = (usize, usize);
 
-/// By how much pictures may look wider or taller than they are, as a share, before a smaller size is better.
+/// The share by which pictures may look wider or taller than they are before a smaller size is better.
 const MAX_UNSEEN_DISTORTION: f64 = 0.01;
 
-/// The nearest size that can be sent; where that would distort pictures, as the largest side does alone, the one of at
-/// least three quarters of it that keeps their shape best.
+/// Returns the nearest size that can be sent. Where that would distort pictures, because only the larger side
+/// shrinks, returns the size of at least three quarters of it that best keeps their shape.
 pub(crate) fn possible_size(codec: Codec, size: Size) -> Size {
     let nearest = codec.nearest_size(size);
     if distortion(size, nearest) <= MAX_UNSEEN_DISTORTION {
@@ -22,7 +22,7 @@ pub(crate) fn possible_size(codec: Codec, size: Size) -> Size {
         let rows = (2 * columns * height + width) / (2 * width);
         codec.nearest_size((columns, rows.max(1)))
     };
-    // As wide as the height lets it be.
+    // The width is the largest that the height permits.
     let widest = nearest.0.min(nearest.1 * width / height).max(1);
     ((widest * 3).div_ceil(4)..=widest)
         .map(of_width)
@@ -34,7 +34,7 @@ pub(crate) fn possible_size(codec: Codec, size: Size) -> Size {
         .unwrap_or(nearest)
 }
 
-/// How much wider or taller pictures of this size look once they have the other, as a share.
+/// Returns the share by which pictures of the first size look wider or taller with the other size.
 fn distortion((width, height): Size, (other_width, other_height): Size) -> f64 {
     let (a, b) = (width * other_height, height * other_width);
     a.max(b) as f64 / a.min(b) as f64 - 1.0
@@ -59,7 +59,7 @@ mod tests {
         }
     }
 
-    /// As a refusal proposes.
+    /// A refusal proposes these sizes.
     #[test]
     fn proposed_size_can_be_asked_for_and_sent() {
         for codec in Codec::ALL {

@@ -1,4 +1,4 @@
-//! `--queue` as a person types it: a limit, or a discipline with its settings.
+//! Parses `--queue`: a limit, or a discipline with its settings.
 
 use evenkeel_link::{
     CoDelConfig, Discipline, FqCoDelConfig, PieConfig, QueueLimit, RedConfig, RedUnit,
@@ -11,19 +11,19 @@ use crate::units;
 /// The queue of an emulated link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct LinkQueue {
-    /// How much may wait.
+    /// The limit of the waiting packets.
     pub(crate) limit: QueueLimit,
-    /// Which packets wait.
+    /// The discipline that chooses the waiting packets.
     pub(crate) discipline: Discipline,
 }
 
-/// The default limit of CoDel and PIE: more than they ever let wait for long.
+/// The default limit of CoDel and PIE, which exceeds any queue that they permit for long.
 const PACKET_LIMIT: QueueLimit = QueueLimit::Packets(1_000);
 /// The default limit of FQ-CoDel, over all flows (RFC 8290 §5.2.3).
 const FQ_CODEL_PACKET_LIMIT: QueueLimit = QueueLimit::Packets(10_240);
 
-/// A queue: `50ms`, `30kB` or `20p` as [`units::queue`] has it, or `red:min=5,max=15`, `codel:ecn`,
-/// `fq_codel`, `pie:target=20ms,limit=100p`.
+/// Parses a queue: `50ms`, `30kB` or `20p` as in [`units::queue`], or `red:min=5,max=15`, `codel:ecn`, `fq_codel`,
+/// `pie:target=20ms,limit=100p`.
 pub(crate) fn queue(text: &str) -> Result<LinkQueue, String> {
     let (name, settings) = match text.trim().split_once(':') {
         Some((name, settings)) => (name, settings.split(',').collect()),
@@ -128,8 +128,8 @@ fn pie(settings: &[&str]) -> Result<LinkQueue, String> {
     Ok(LinkQueue { limit, discipline })
 }
 
-/// Applies each setting with `set`, which is false for a name that the discipline has not. Gives the limit of the queue,
-/// which each discipline has.
+/// Applies each setting with `set`, which returns false for a name that the discipline does not have. Returns the
+/// limit of the queue, which every discipline has.
 fn set_all(
     settings: &[&str],
     mut limit: QueueLimit,
@@ -137,7 +137,7 @@ fn set_all(
     mut set: impl FnMut(&str, &str) -> Result<bool, String>,
 ) -> Result<QueueLimit, String> {
     for setting in settings {
-        // A name alone means yes.
+        // A name without a value means yes.
         let (key, value) = setting.split_once('=').unwrap_or((setting, "yes"));
         let (key, value) = (key.trim(), value.trim());
         if key == "limit" {
@@ -149,7 +149,7 @@ fn set_all(
     Ok(limit)
 }
 
-/// Applies a setting of CoDel, alone or of each flow; false if it has no such setting.
+/// Applies a setting of CoDel, alone or of each flow; returns false if it has no such setting.
 fn set_codel(config: &mut CoDelConfig, key: &str, value: &str) -> Result<bool, String> {
     match key {
         "target" => config.target = time(key, value)?,
@@ -177,7 +177,7 @@ fn number(key: &str, value: &str) -> Result<f64, String> {
     number.ok_or_else(|| format!("{key}: not a number: {value:?}"))
 }
 
-/// At least 1 ms: a shorter interval would be computed more often than packets come.
+/// Parses at least 1 ms: a shorter interval would be computed more often than packets arrive.
 fn time(key: &str, value: &str) -> Result<Duration, String> {
     let time = named(key, units::delay(value))?;
     if time < Duration::from_millis(1) {
@@ -186,7 +186,7 @@ fn time(key: &str, value: &str) -> Result<Duration, String> {
     Ok(time)
 }
 
-/// The size of a packet.
+/// Parses the size of a packet.
 fn size(key: &str, value: &str) -> Result<Bytes, String> {
     let bytes = value.trim_end_matches('B').parse::<u64>().ok();
     let bytes = bytes.filter(|bytes| (1..=65_535).contains(bytes));

@@ -12,29 +12,29 @@ use crate::output_file::OutputFile;
 
 /// A y4m file that takes its size from the first picture.
 ///
-/// Pictures with a half or a quarter of its sides, or with two or four times them, are scaled to it. Pictures of another
-/// size, which a restarted peer may send, are left out, because the file cannot hold them. Each kind of loss is reported
-/// once.
+/// Pictures with a half, a quarter, twice or four times its sides are scaled. Pictures of another size, which a
+/// restarted peer may send, are left out, because the file cannot hold them. Each kind of loss is reported once.
 pub(crate) enum Recording {
-    /// Created, and empty.
+    /// The file is empty.
     Waiting(OutputFile, FrameRate),
-    /// With its header, and pictures of this format; the losses that were reported.
+    /// The file has a header and pictures of this format; also the losses that were reported.
     Running(Y4mFile<OutputFile>, Format, Vec<RecordingLoss>),
-    /// It failed; the error was given.
+    /// The recording failed, and the error was reported.
     Broken,
 }
 
 /// The loss of a later picture, if it has another size than the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RecordingLoss {
-    /// It is recorded with fewer columns and rows than it has.
+    /// The picture is recorded with fewer columns and rows than it has.
     Samples,
-    /// It is left out.
+    /// The picture is left out.
     Picture,
 }
 
 impl RecordingLoss {
-    /// `None` if all of the picture is recorded. `is_fitted`: it can be made to fit.
+    /// Returns the loss of a picture; `None` if all of it is recorded. `is_fitted` means that it can be scaled to
+    /// fit.
     fn of(picture: &Picture, format: &Format, is_fitted: bool) -> Option<Self> {
         match is_fitted {
             false => Some(Self::Picture),
@@ -42,7 +42,7 @@ impl RecordingLoss {
         }
     }
 
-    /// The warning, with its remedy.
+    /// Returns the warning, with its remedy.
     fn warning(self, picture: &Picture, format: &Format) -> String {
         let what = match self {
             Self::Samples => {
@@ -61,7 +61,7 @@ impl RecordingLoss {
 }
 
 impl Recording {
-    /// A recording in this file, which is empty.
+    /// Creates a recording in this file, which is empty.
     pub(crate) fn new(file: OutputFile, frame_rate: FrameRate) -> Self {
         Self::Waiting(file, frame_rate)
     }
@@ -123,7 +123,7 @@ mod tests {
         let Recording::Running(_, format, told) = &recording else {
             panic!("it failed");
         };
-        // Each is reported once.
+        // Each loss is reported once.
         assert_eq!(told, &[RecordingLoss::Picture, RecordingLoss::Samples]);
         let larger = Picture::new(32, 32);
         let warning = RecordingLoss::Samples.warning(&larger, format);

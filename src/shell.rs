@@ -1,6 +1,6 @@
-//! Words of a command line as a shell takes them.
+//! Quotes the words of a command line for a shell.
 
-/// A word as a shell takes it.
+/// Quotes a word for a shell.
 pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./:,=+@%".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {

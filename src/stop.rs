@@ -5,17 +5,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::failure::{Failure, INTERRUPTED};
 
-/// Shared by all threads of a run.
+/// A flag that all threads of a run share.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// A request that Ctrl-C, or a SIGTERM, makes.
+    /// Creates a request that Ctrl-C or SIGTERM sets.
     pub(crate) fn on_interrupt() -> Result<Self, Failure> {
         let stop = Self::default();
         let asked = stop.clone();
         ctrlc::set_handler(move || {
-            // A second Ctrl-C does not wait for a call that blocks: on a name server, on a pipe.
+            // A second Ctrl-C does not wait for a blocking call, on a name server or on a pipe.
             if asked.is_asked() {
                 std::process::exit(INTERRUPTED.into());
             }
@@ -25,17 +25,17 @@ impl Stop {
         Ok(stop)
     }
 
-    /// Asks everyone to stop.
+    /// Asks every thread to stop.
     pub(crate) fn ask(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// The request itself, for crates that have no `Stop`.
+    /// Returns the flag itself, for crates that have no `Stop`.
     pub(crate) fn flag(&self) -> &AtomicBool {
         &self.0
     }
 
-    /// True once anyone has asked.
+    /// Returns true once a stop was requested.
     pub(crate) fn is_asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

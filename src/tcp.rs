@@ -1,4 +1,4 @@
-//! Modelled TCP flows beside a live call, in the links that it goes through.
+//! Models TCP flows beside a live call, in the links of the call.
 
 use evenkeel_link::Packet;
 use evenkeel_net::{CrossTraffic, Direction, HEADERS};
@@ -7,11 +7,11 @@ use tfrc::Ecn;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
 
-/// Beside eight, the call has a ninth of the link: little enough to see the picture adapt.
+/// The most flows. Beside eight, the call has a ninth of the link, which makes the picture adapt visibly.
 pub(crate) const MAX_FLOWS: u8 = 8;
 
-/// Endless flows with SACK, whose data goes the way of the call's and whose acknowledgements come back
-/// through the reverse link.
+/// Endless flows with SACK. Their data takes the link of the call's media, and their acknowledgements the reverse
+/// link.
 #[derive(Debug)]
 pub(crate) struct TcpFlows {
     /// The initial state of every flow.
@@ -19,7 +19,7 @@ pub(crate) struct TcpFlows {
     receiver: Receiver,
     header: Bytes,
     flows: Vec<Flow>,
-    /// Flows started so far: what is still on its way for one that is gone finds no other.
+    /// The number of flows started so far, so that packets in flight for an ended flow find no other flow.
     started: u16,
     totals: Totals,
 }
@@ -31,28 +31,28 @@ struct Flow {
     connection: Connection,
 }
 
-/// The work of TCP up to one moment. The difference of two is its work between them.
+/// The work of TCP up to one moment; the difference of two is the work between them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
-    /// When that moment was.
+    /// The moment.
     at: Instant,
-    /// How many flows there are.
+    /// The number of flows.
     pub(crate) flows: u8,
-    /// The bytes that arrived, [`HEADERS`] a packet less than the link counts, as with the call's media: equal
-    /// shares are equal figures.
+    /// The bytes that arrived, [`HEADERS`] a packet less than the link counts, as with the call's media. Equal
+    /// shares thus have equal figures.
     received: Bytes,
-    /// How long all flows have run, added up.
+    /// The sum of the times for which flows have run.
     flow_time: Duration,
 }
 
 impl Totals {
-    /// The mean throughput of a flow since `before`; nothing if there was none.
+    /// Returns the mean throughput of a flow since `before`; `None` without flows.
     pub(crate) fn rate_of_one_since(&self, before: &Self) -> Option<Rate> {
         let time = self.flow_time_since(before);
         (!time.is_zero()).then(|| (self.received - before.received) / time)
     }
 
-    /// The mean number of flows since `before`, which is earlier.
+    /// Returns the mean number of flows since `before`, which is earlier.
     pub(crate) fn mean_flows_since(&self, before: &Self) -> f64 {
         let time = self.at.saturating_since(before.at);
         self.flow_time_since(before).as_secs_f64() / time.as_secs_f64()
@@ -71,12 +71,12 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    /// Nothing is measured before `from`.
+    /// Creates figures that measure nothing before `from`.
     pub(crate) fn new(from: Instant) -> Self {
         Self { from, ends: None }
     }
 
-    /// Takes in the totals at one moment.
+    /// Records the totals at one moment.
     pub(crate) fn handle_totals(&mut self, totals: Totals) {
         if totals.at >= self.from {
             let [first, _] = self.ends.unwrap_or([totals; 2]);
@@ -84,7 +84,7 @@ impl Measured {
         }
     }
 
-    /// The mean number of flows, and the mean throughput of one.
+    /// Returns the mean number of flows, and the mean throughput of one.
     pub(crate) fn means(&self) -> (Option<f64>, Option<Rate>) {
         let Some([first, last]) = self.ends.filter(|[first, last]| last.at > first.at) else {
             return (None, None);
@@ -130,14 +130,14 @@ impl Packet for TcpPacket {
 }
 
 impl TcpFlows {
-    /// No flow yet.
+    /// Creates the model without flows.
     pub(crate) fn new() -> Result<Self, ConfigError> {
         let config = Config {
-            // With its header as large as a full packet of the call (1,200 bytes of RTP and 28).
+            // With its header a segment is as large as a full packet of the call (1,200 bytes of RTP and 28).
             segment: Bytes::new(1_188),
-            // Acknowledges every packet, as the throughput equation takes for granted (b = 1).
+            // The receiver acknowledges every packet, as the throughput equation assumes (b = 1).
             delayed_ack: None,
-            // Linux's.
+            // The minimum is that of Linux.
             min_rto: Duration::from_millis(200),
             ..Config::default()
         };
@@ -151,7 +151,7 @@ impl TcpFlows {
         })
     }
 
-    /// Lets so many flows run from now on: new ones start, or the newest end.
+    /// Sets the number of flows from now on: new ones start, or the newest end.
     pub(crate) fn set_flows(&mut self, now: Instant, flows: u8) {
         self.count_time(now);
         self.flows.truncate(flows.into());
@@ -169,7 +169,7 @@ impl TcpFlows {
         self.totals.flows = flows;
     }
 
-    /// The totals up to now.
+    /// Returns the totals up to now.
     pub(crate) fn totals(&mut self, now: Instant) -> Totals {
         self.count_time(now);
         self.totals
@@ -300,7 +300,7 @@ mod tests {
         world.run(Duration::from_secs(60));
         let after = world.totals();
         let each = after.rate_of_one_since(&before).unwrap();
-        // What the link carries of 1,200 bytes in packets of 1,228.
+        // The link carries this much of 1,200 bytes in packets of 1,228.
         let most = 3e6 / 2.0 * 1_200.0 / 1_228.0;
         let utilisation = each.bits_per_sec() / most;
         assert!((0.95..=1.0).contains(&utilisation), "{utilisation}");
@@ -311,7 +311,7 @@ mod tests {
         assert_eq!(reverse.dropped.packets, 0);
         let arrived = forward.delivered.packets;
         assert_eq!(after.received, Bytes::new(1_200 * arrived));
-        // An acknowledgement for each that arrived.
+        // Each packet that arrived has an acknowledgement.
         assert_eq!(reverse.received.packets, arrived);
         let sent: u64 = world
             .tcp
@@ -358,7 +358,7 @@ mod tests {
         let before = world.totals();
         world.tcp.set_flows(world.now, 0);
         world.tcp.set_flows(world.now, 1);
-        // Less than a new packet takes, and enough for those that were on the wire.
+        // The time is too short for a new packet, and long enough for those in flight.
         world.run(Duration::from_millis(30));
         assert!(world.counters()[0].delivered.bytes > before.received);
         assert_eq!(world.totals().received, before.received);

@@ -1,4 +1,4 @@
-//! The trace as a file: one JSON object a line, from the typed events of every part.
+//! Writes the trace: one JSON object a line, from the typed events of every part.
 
 use std::io;
 
@@ -14,14 +14,14 @@ use tfrc::trace::Trace as Decision;
 use crate::output_file::OutputFile;
 use crate::units::millis;
 
-/// An event as its line has it: when it was, its name and its fields.
+/// The content of an event's line: its time, its name and its fields.
 pub(crate) type TraceEvent = (Instant, (&'static str, Value));
 
-/// A trace file, line by whole line.
+/// A trace file, written in whole lines.
 pub(crate) struct TraceFile(Records<OutputFile>);
 
 impl TraceFile {
-    /// A trace in this file.
+    /// Creates a trace in this file.
     pub(crate) fn new(file: OutputFile) -> Self {
         Self(Records::new(file))
     }
@@ -41,13 +41,13 @@ impl TraceFile {
             .push(at.saturating_since(Instant::ZERO), text.as_bytes())
     }
 
-    /// Writes what waits.
+    /// Writes the buffered lines.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         self.0.flush()
     }
 }
 
-/// An event of a call.
+/// Returns an event of a call.
 pub(crate) fn call(event: &CallEvent) -> TraceEvent {
     let described = match event {
         CallEvent::Session(event) => session(&event.kind),
@@ -56,7 +56,7 @@ pub(crate) fn call(event: &CallEvent) -> TraceEvent {
     (event.at(), described)
 }
 
-/// The name and the fields of a session's event.
+/// Returns the name and the fields of a session's event.
 fn session(event: &SessionEvent) -> (&'static str, Value) {
     match event {
         SessionEvent::PeerLatched { address, ssrc } => (
@@ -164,12 +164,12 @@ fn rate_control(decision: &Decision) -> (&'static str, Value) {
                 "interval_ms": millis(*interval),
             }),
         ),
-        // A decision that `tfrc` gained is traced before it has fields here.
+        // A new decision of `tfrc` is traced before it has fields here.
         other => ("decision", json!({ "debug": format!("{other:?}") })),
     }
 }
 
-/// The name and the fields of a media event.
+/// Returns the name and the fields of a media event.
 fn media(event: &MediaEvent) -> (&'static str, Value) {
     match event {
         MediaEvent::Target {
@@ -224,7 +224,7 @@ fn media(event: &MediaEvent) -> (&'static str, Value) {
     }
 }
 
-/// An event of a link.
+/// Returns an event of a link.
 pub(crate) fn link(event: &LinkEvent) -> TraceEvent {
     match event {
         LinkEvent::Enqueued { at, size, backlog } => (
@@ -265,7 +265,7 @@ pub(crate) fn link(event: &LinkEvent) -> TraceEvent {
     }
 }
 
-/// The part of a trace that a link's events belong to.
+/// Returns the part of a trace to which a link's events belong.
 pub(crate) fn direction(direction: Direction) -> &'static str {
     match direction {
         Direction::Forward => "forward",

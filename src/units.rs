@@ -1,6 +1,6 @@
-//! Quantities as a person types them: `3M`, `60ms`, `30kB`, `640x480`, `2%`.
+//! Parses quantities of the command line: `3M`, `60ms`, `30kB`, `640x480`, `2%`.
 //!
-//! Every parser names what it wanted and shows an example, because clap prints the text as it is.
+//! Every parser names the expected form and shows an example, because clap prints the text unchanged.
 
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
@@ -16,12 +16,12 @@ use evenkeel_media::policy::PolicyConfig;
 const MAX_BITS_PER_SEC: f64 = 100e9;
 /// The longest delay that the program accepts.
 const MAX_DELAY_SECS: f64 = 60.0;
-/// The shortest deadline that the program accepts: less is a slip of the unit, as in `0.15` for `0.15s`.
+/// The shortest deadline that the program accepts: a shorter one is an error of the unit, as in `0.15` for `0.15s`.
 const MIN_DEADLINE: Duration = Duration::from_millis(20);
 /// The largest queue that the program accepts: 1 GB, or as many packets as make that.
 const MAX_QUEUE_BYTES: f64 = 1e9;
 
-/// The value, or an error that says what is possible.
+/// Returns the value, or an error that states the range.
 fn within(value: f64, possible: RangeInclusive<f64>, range: &str) -> Result<f64, String> {
     let is_possible = possible.contains(&value);
     is_possible
@@ -29,7 +29,7 @@ fn within(value: f64, possible: RangeInclusive<f64>, range: &str) -> Result<f64,
         .ok_or_else(|| format!("out of range: {range}"))
 }
 
-/// A bit rate: `3M`, `800k`, `2.5Mb/s`, `3000000`.
+/// Parses a bit rate: `3M`, `800k`, `2.5Mb/s`, `3000000`.
 pub(crate) fn rate(text: &str) -> Result<Rate, String> {
     let plain = text
         .trim()
@@ -53,14 +53,14 @@ pub(crate) fn rate(text: &str) -> Result<Rate, String> {
     within(bits, 1e3..=MAX_BITS_PER_SEC, range).map(Rate::from_bits_per_sec)
 }
 
-/// A time: `60ms`, `1.5s`, `250us`; a bare number is milliseconds.
+/// Parses a time: `60ms`, `1.5s`, `250us`; a bare number is milliseconds.
 pub(crate) fn delay(text: &str) -> Result<Duration, String> {
     let secs = seconds(text).ok_or("not a time: write 60ms, 1.5s or 250us")?;
     let range = "a delay lies between 0 and 60 s";
     within(secs, 0.0..=MAX_DELAY_SECS, range).map(duration_from_secs)
 }
 
-/// A deadline, from capture to display: `150ms`, `0.3s`; a bare number is milliseconds.
+/// Parses a deadline, from capture to display: `150ms`, `0.3s`; a bare number is milliseconds.
 pub(crate) fn deadline(text: &str) -> Result<Duration, String> {
     let secs = seconds(text).ok_or("not a time: write 150ms or 0.3s")?;
     let deadline = duration_from_secs(secs);
@@ -75,7 +75,7 @@ pub(crate) fn deadline(text: &str) -> Result<Duration, String> {
     Ok(deadline)
 }
 
-/// A length of a run: `90s`, `5m`, `1h`; a bare number is seconds.
+/// Parses a length of a run: `90s`, `5m`, `1h`; a bare number is seconds.
 pub(crate) fn run_time(text: &str) -> Result<Duration, String> {
     let units = [
         ("ms", 1e-3),
@@ -89,7 +89,7 @@ pub(crate) fn run_time(text: &str) -> Result<Duration, String> {
     within(secs, 0.1..=31_536_000.0, "write between 0.1s and 8760h").map(duration_from_secs)
 }
 
-/// A length of a run that may be nothing.
+/// Parses a length of a run that may be zero.
 pub(crate) fn run_time_or_zero(text: &str) -> Result<Duration, String> {
     if matches!(text.trim(), "0" | "0s" | "0ms") {
         Ok(Duration::ZERO)
@@ -98,7 +98,7 @@ pub(crate) fn run_time_or_zero(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A queue: `50ms` at the link's current rate, `30kB`, or `20p` packets.
+/// Parses a queue: `50ms` at the link's current rate, `30kB`, or `20p` packets.
 pub(crate) fn queue(text: &str) -> Result<QueueLimit, String> {
     let text = text.trim();
     let wrong =
@@ -131,7 +131,7 @@ pub(crate) fn queue(text: &str) -> Result<QueueLimit, String> {
     Ok(QueueLimit::Time(duration_from_secs(time)))
 }
 
-/// A share of packets: `2%` or `0.02`.
+/// Parses a share of packets: `2%` or `0.02`.
 pub(crate) fn loss(text: &str) -> Result<f64, String> {
     let share = match text.trim().strip_suffix('%') {
         Some(percent) => percent.trim().parse::<f64>().map(|p| p / 100.0),
@@ -141,7 +141,7 @@ pub(crate) fn loss(text: &str) -> Result<f64, String> {
     within(share, 0.0..=1.0, "a loss lies between 0% and 100%")
 }
 
-/// A local address with its port: `0.0.0.0:5004`.
+/// Parses a local address with its port: `0.0.0.0:5004`.
 pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| match no_port(text) {
         Some(port) => format!("port `{port}` is no number from 0, any free one, to 65535"),
@@ -149,21 +149,21 @@ pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
-/// The text in place of the port in `HOST:PORT`, if it is no port. An IPv6 address with a port has brackets.
+/// Returns the text instead of the port in `HOST:PORT`, if it is no port. An IPv6 address with a port has brackets.
 pub(crate) fn no_port(text: &str) -> Option<&str> {
     let (host, port) = text.rsplit_once(':')?;
     let is_host = host.ends_with(']') || !host.contains(':');
     (is_host && port.parse::<u16>().is_err()).then_some(port)
 }
 
-/// A picture size: `640x480`.
+/// Parses a picture size: `640x480`.
 pub(crate) fn size(text: &str) -> Result<(usize, usize), String> {
     let parse = || {
         let (width, height) = text.trim().split_once(['x', 'X'])?;
         Some((width.parse::<usize>().ok()?, height.parse::<usize>().ok()?))
     };
     let (width, height) = parse().ok_or("not a picture size: write 640x480")?;
-    // Which of these it can send, the codec knows.
+    // The codec decides which of these sizes it can send.
     let possible = 1..=MAX_SIDE;
     if !possible.contains(&width) || !possible.contains(&height) {
         return Err(format!(
@@ -173,7 +173,7 @@ pub(crate) fn size(text: &str) -> Result<(usize, usize), String> {
     Ok((width, height))
 }
 
-/// Frames per second: `25`, `29.97` (which means 30000/1001), or `30000/1001`.
+/// Parses frames per second: `25`, `29.97` (which means 30000/1001), or `30000/1001`.
 pub(crate) fn fps(text: &str) -> Result<FrameRate, String> {
     let fraction = || {
         let text = text.trim();
@@ -196,7 +196,7 @@ pub(crate) fn fps(text: &str) -> Result<FrameRate, String> {
     }
 }
 
-/// A time in milliseconds, as JSON has it.
+/// Returns a time in milliseconds for JSON.
 pub(crate) fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }

@@ -1,4 +1,4 @@
-//! Sockets, sessions and the sending policy, as the command line sets them.
+//! Configures sockets, sessions and the sending policy by the command line.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
@@ -16,10 +16,10 @@ use crate::cli::{PictureArgs, RunArgs};
 use crate::failure::Failure;
 use crate::units;
 
-/// RTP's registered port (RFC 3551 §8), where a peer's is not given.
+/// RTP's registered port (RFC 3551 §8), which is the default port of a peer.
 const DEFAULT_PORT: u16 = 5_004;
 
-/// Which way media goes.
+/// The direction of media at this end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Sends,
@@ -27,7 +27,7 @@ pub(crate) enum Role {
     Both,
 }
 
-/// The media of a call, both ways.
+/// The media of a call in both directions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stream {
     /// The codec with which the call begins.
@@ -40,7 +40,7 @@ pub(crate) fn bind(address: SocketAddr, option: &str) -> Result<Socket, Failure>
     Socket::bind(address).map_err(|error| refused(&error, option))
 }
 
-/// The failure for a port that the system refuses, with its remedy.
+/// Returns the failure for a port that the system refuses, with its remedy.
 pub(crate) fn refused(error: &BindError, option: &str) -> Failure {
     let remedy = match error {
         BindError::PortInUse(_) => "end the program that has it, or name another port",
@@ -54,17 +54,16 @@ pub(crate) fn refused(error: &BindError, option: &str) -> Failure {
     Failure::usage(format!("{option} {error}; {remedy}"))
 }
 
-/// The seed of an end that talks over a network: an attacker that can guess the identifiers drawn
-/// from it can forge the peer's packets (RFC 3550 §8.1, RFC 7022), and a receiver would take a second
-/// run for the first.
+/// Returns the seed of an end on a network. An attacker that can guess the identifiers drawn from it can forge the
+/// peer's packets (RFC 3550 §8.1, RFC 7022), and a receiver would take a second run for the first.
 pub(crate) fn network_seed(seed: Option<u64>) -> u64 {
     seed.unwrap_or_else(|| RandomState::new().hash_one(()))
 }
 
-/// The feedback of a call without `--feedback`: arrivals, of which the path model is made.
+/// The feedback of a call without `--feedback`: arrivals, from which the path model is computed.
 pub(crate) const CALL_FEEDBACK: FeedbackMode = FeedbackMode::Ccfb;
 
-/// One end's session: video under TFRC.
+/// Returns the session of one end: video under TFRC.
 pub(crate) fn session(
     name: &str,
     role: Role,
@@ -109,8 +108,8 @@ pub(crate) fn set_feedback(session: &mut session::Config, feedback: Option<Feedb
     }
 }
 
-/// Sets what the options of the run and of the pictures say of feedback, and of repair packets for any of these fillers.
-/// Refuses options that contradict each other.
+/// Sets the options of the run and of the pictures that concern feedback, and repair packets for any of these
+/// fillers. Refuses options that contradict each other.
 pub(crate) fn set_options(
     session: &mut session::Config,
     run: &RunArgs,
@@ -173,7 +172,7 @@ fn set_filler(session: &mut session::Config, filler: Filler) -> Result<(), Failu
     Ok(())
 }
 
-/// Decides on the sources of media and repair packets before the session would, for a description to name.
+/// Chooses the sources of media and repair packets before the session would, for a description to name.
 pub(crate) fn name_sources(session: &mut session::Config) {
     let drawn = RandomState::new().hash_one(session.seed);
     if let Some(repair) = session.send.as_mut().and_then(|send| send.repair.as_mut()) {
@@ -182,8 +181,8 @@ pub(crate) fn name_sources(session: &mut session::Config) {
     }
 }
 
-/// The stream of pictures of this format by `codec`, which may change to the `others` as it runs. Each must carry the
-/// format.
+/// Returns the stream of pictures of this format by `codec`, which may change to the `others` during the run. Each
+/// codec must be able to carry the format.
 pub(crate) fn stream(codec: Codec, others: &[Codec], format: &Format) -> Result<Stream, Failure> {
     let payload = |codec: Codec| {
         let payload = codec.payload((format.width, format.height));
@@ -197,8 +196,8 @@ pub(crate) fn stream(codec: Codec, others: &[Codec], format: &Format) -> Result<
     Ok(Stream { codec, payloads })
 }
 
-/// The codecs besides this one that can carry pictures of this format: none beside DV, which is decoded to no more than
-/// a mosaic, and never DV.
+/// Returns the codecs besides this one that can carry pictures of this format. There are none beside DV, which is
+/// decoded only to a mosaic, and DV is never among them.
 pub(crate) fn other_codecs(codec: Codec, format: &Format) -> Vec<Codec> {
     let size = (format.width, format.height);
     let others = Codec::ALL.into_iter().filter(|&other| other != codec);
@@ -215,7 +214,7 @@ pub(crate) fn accept(session: &mut session::Config, others: &[Codec]) {
     }
 }
 
-/// The sending buffer's policy for a source.
+/// Returns the sending buffer's policy for a source.
 pub(crate) fn policy(picture: &PictureArgs, format: &Format) -> PolicyConfig {
     PolicyConfig {
         deadline: picture.deadline,
@@ -226,12 +225,12 @@ pub(crate) fn policy(picture: &PictureArgs, format: &Format) -> PolicyConfig {
     }
 }
 
-/// `ADDR` or `ADDR:PORT`, names resolved.
+/// Resolves `ADDR` or `ADDR:PORT`.
 pub(crate) fn peer(text: &str) -> Result<SocketAddr, Failure> {
     peer_at(text, DEFAULT_PORT)
 }
 
-/// `ADDR` or `ADDR:PORT`, names resolved, with this port unless one is given.
+/// Resolves `ADDR` or `ADDR:PORT`, with this port unless one is given.
 pub(crate) fn peer_at(text: &str, port: u16) -> Result<SocketAddr, Failure> {
     let wrong = |why: String| {
         Failure::usage(format!(
@@ -243,7 +242,7 @@ pub(crate) fn peer_at(text: &str, port: u16) -> Result<SocketAddr, Failure> {
             "'{text}' is no peer: port `{port}` is no number from 1 to 65535"
         )));
     }
-    // An IPv6 address may end like one with a port.
+    // The end of an IPv6 address may look like a port.
     let has_port = text.parse::<std::net::IpAddr>().is_err()
         && text
             .rsplit_once(':')
@@ -265,7 +264,7 @@ pub(crate) fn peer_at(text: &str, port: u16) -> Result<SocketAddr, Failure> {
     Ok(peer)
 }
 
-/// A free port of the peer's family.
+/// Returns any free port of the peer's family.
 pub(crate) fn any_port_towards(peer: SocketAddr) -> SocketAddr {
     if peer.is_ipv4() {
         SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))

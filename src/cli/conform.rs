@@ -58,7 +58,7 @@ pub(crate) struct ConformArgs {
 }
 
 impl ConformArgs {
-    /// The standard that is checked.
+    /// Returns the standard that is checked.
     pub(crate) fn rfc(&self) -> Rfc {
         match self.rfc {
             ConformRfc::Rfc3448 => Rfc::Rfc3448,

@@ -70,7 +70,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// The options of its pictures, if the command sends any.
+    /// Returns the options of the pictures, if the command sends any.
     pub(crate) fn picture(&self) -> Option<&PictureArgs> {
         match self {
             Self::Demo(args) => Some(&args.picture),

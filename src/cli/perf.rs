@@ -1,4 +1,4 @@
-//! `evenkeel perf`: what iperf3 calls the same is called the same.
+//! Options of `evenkeel perf`, which have iperf3's names where iperf3 has them.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -167,7 +167,7 @@ pub(crate) struct PerfClientArgs {
 }
 
 impl PerfClientArgs {
-    /// The rate of a flow, if it is limited.
+    /// Returns the rate of a flow, if it is limited.
     pub(crate) fn rate(&self) -> Result<Option<Rate>, &'static str> {
         match (self.udp, self.bitrate) {
             (true, None) => Ok(Some(Rate::from_bits_per_sec(1e6))),
@@ -178,7 +178,7 @@ impl PerfClientArgs {
         }
     }
 
-    /// What sets the rate.
+    /// Returns the control of the rate.
     pub(crate) fn mode(&self) -> Mode {
         match self.mode {
             _ if self.udp => Mode::Fixed,
@@ -188,7 +188,7 @@ impl PerfClientArgs {
         }
     }
 
-    /// When receivers report.
+    /// Returns the times at which receivers report.
     pub(crate) fn reports(&self) -> ReportTiming {
         ReportTiming {
             quarters: self.report_quarters,
@@ -197,7 +197,7 @@ impl PerfClientArgs {
         }
     }
 
-    /// s.
+    /// Returns s.
     pub(crate) fn segment_size(&self) -> u16 {
         self.packet_size.unwrap_or(match self.mode {
             PerfMode::Sp => 1_460,
@@ -222,7 +222,7 @@ fn port(text: &str) -> Result<u16, String> {
     number.map_err(|_| "not a port: write a number from 0 to 65535".to_owned())
 }
 
-/// Bytes, without a unit.
+/// Parses a number of bytes without a unit.
 fn length(text: &str) -> Result<u16, String> {
     let lengths = Terms::MIN_LENGTH..=Terms::MAX_LENGTH;
     let number = text.trim().parse::<u16>().ok();
@@ -237,14 +237,14 @@ fn length(text: &str) -> Result<u16, String> {
         })
 }
 
-/// As long as a run, but for what is said of it.
+/// Parses a time as long as a run may be, with an error of its own.
 fn interval(text: &str) -> Result<Duration, String> {
     units::run_time_or_zero(text).map_err(|_| {
         "not an interval: write 0.1s to a year, as 0.5s or 10, or 0 for none".to_owned()
     })
 }
 
-/// A limit, or none.
+/// A rate limit, or none.
 #[derive(Clone, Copy, Debug)]
 struct Bitrate(Option<Rate>);
 

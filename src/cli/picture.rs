@@ -67,12 +67,12 @@ pub(crate) struct PictureArgs {
 }
 
 impl PictureArgs {
-    /// The seed of pictures and losses: equal runs unless another is asked for.
+    /// Returns the seed of pictures and losses, which is constant unless the user chooses one.
     pub(crate) fn seed(&self) -> u64 {
         self.seed.unwrap_or(1)
     }
 
-    /// The codec of a run.
+    /// Returns the codec of a run.
     pub(crate) fn codec(&self) -> Codec {
         match self.codec {
             CodecChoice::List => Codec::default(),
@@ -81,10 +81,10 @@ impl PictureArgs {
     }
 }
 
-/// What `--codec` says.
+/// The value of `--codec`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CodecChoice {
-    /// The names of all codecs are asked for, not a run.
+    /// The request to list all codecs instead of a run.
     List,
     One(Codec),
 }

@@ -44,7 +44,7 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
-    /// What the summary leaves out of the start.
+    /// Returns the time at the start that the summary leaves out.
     pub(crate) fn warmup(&self) -> Duration {
         self.warmup.unwrap_or_else(|| {
             let half = self.seconds.map_or(WARMUP, |seconds| seconds / 2);
@@ -53,5 +53,5 @@ impl RunArgs {
     }
 }
 
-/// A slow start over the longest path of a conversation, and a few seconds of what it has led to.
+/// The default warm-up: a slow start over the longest path of a conversation, and a few seconds after it.
 const WARMUP: Duration = Duration::from_secs(10);

@@ -59,7 +59,7 @@ pub(crate) fn run(args: &ConformArgs) -> Result<(), Failure> {
     }
 }
 
-/// The checks that hold for the standard, concern whom is tested, and match `--only`.
+/// Returns the checks that apply to the standard and to the tested end, and that match `--only`.
 fn selected(args: &ConformArgs) -> Result<Vec<&'static Check>, Failure> {
     if args.feedback == FeedbackMode::App {
         return Err(Failure::usage(
@@ -95,7 +95,7 @@ fn selected(args: &ConformArgs) -> Result<Vec<&'static Check>, Failure> {
     Ok(checks)
 }
 
-/// True if a sender that we cannot set up may take part in a run.
+/// Returns true if a sender that we cannot configure may take part in a run.
 fn fits(args: &ConformArgs, run: &Run) -> bool {
     let feedback = args.feedback;
     run.setup
@@ -138,7 +138,7 @@ fn resolve(name: &str) -> Result<SocketAddr, Failure> {
 
 const LOOPBACK: SocketAddr = address(std::net::Ipv4Addr::LOCALHOST, 0);
 const ANYWHERE: SocketAddr = address(std::net::Ipv4Addr::UNSPECIFIED, 0);
-/// A sender needs an address to send to before the suite starts: RTP's registered port (RFC 3551 §8).
+/// The address to which a foreign sender sends before the suite starts: RTP's registered port (RFC 3551 §8).
 const RTP: SocketAddr = address(std::net::Ipv4Addr::UNSPECIFIED, 5_004);
 
 const fn address(host: std::net::Ipv4Addr, port: u16) -> SocketAddr {

@@ -45,7 +45,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         inputs::for_two(picture)?;
     }
     let source = inputs::source(picture, &args.run, &run.stop)?;
-    // Opened before an end runs: an end that is left behind would say no BYE and finish no recording.
+    // The source opens before an end runs: an abandoned end would send no BYE and leave its recording unfinished.
     let second = both.then(|| inputs::second_source(picture, &args.run, &run.stop));
     let second = second.transpose()?;
     let format = source.format();
@@ -150,7 +150,8 @@ fn loopback_socket() -> Result<Socket, Failure> {
     Socket::bind(loopback()).map_err(Failure::runtime)
 }
 
-/// The directions of media, which a trace holds for; without media the way back has the mean rate of the trace.
+/// Returns the directions of media, to which a trace applies; without media the way back has the mean rate of the
+/// trace.
 fn carrying_media(both: bool) -> &'static [Direction] {
     if both {
         &Direction::BOTH
@@ -159,8 +160,8 @@ fn carrying_media(both: bool) -> &'static [Direction] {
     }
 }
 
-/// The choices while the call runs. Repair packets need their own source from the start, and room in each media packet:
-/// they are a choice only if there is a page.
+/// Returns the choices while the call runs. Repair packets need their own source from the start, and room in each
+/// media packet, so they are a choice only if there is a page.
 fn choices(args: &DemoArgs, others: &[Codec]) -> Choices {
     let choice = inputs::choice(&args.picture);
     let feedback = args.run.feedback.unwrap_or(wiring::CALL_FEEDBACK);
@@ -188,7 +189,7 @@ fn page_info(picture: &PictureArgs, format: &Format, choices: &Choices) -> PageI
     }
 }
 
-/// Applies what a viewer of the page changes.
+/// Returns the function that applies changes by a viewer of the page.
 fn controls(relay: Arc<RelayHandle<TcpFlows>>, choices: Arc<Choices>, both: bool) -> Controls {
     Box::new(move |knobs| {
         choices
@@ -200,7 +201,7 @@ fn controls(relay: Arc<RelayHandle<TcpFlows>>, choices: Arc<Choices>, both: bool
     })
 }
 
-/// The page's delay is the base round-trip time, as `--rtt` is: half of it each way.
+/// Applies knobs to the link. The page's delay is the base round-trip time, as `--rtt` is: half of it each way.
 fn turn(relay: &RelayHandle<TcpFlows>, knobs: &Knobs, both: bool) -> Result<(), RelayGone> {
     if let Some(flows) = knobs.tcp {
         relay.call(move |tcp, now| tcp.set_flows(now, flows))?;

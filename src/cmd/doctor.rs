@@ -1,4 +1,4 @@
-//! `evenkeel doctor`: the means of this machine to send and receive on time.
+//! `evenkeel doctor`: lists the means of this machine to send and receive on time.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -93,7 +93,7 @@ fn print(report: &ProbeReport, ffmpeg: Option<&str>, cameras: &[String]) -> Resu
     })
 }
 
-/// A stream does not notice a packet that is late by less: the target for packets every 200 µs.
+/// The greatest lateness that a stream does not notice: the target for packets every 200 µs.
 const PUNCTUAL: Duration = Duration::from_micros(200);
 
 fn as_json(report: &ProbeReport, ffmpeg: Option<&str>, cameras: &[String]) -> serde_json::Value {
@@ -124,7 +124,7 @@ fn quantiles(lateness: &Lateness) -> String {
     )
 }
 
-/// The version that `ffmpeg -version` states in its first line.
+/// Returns the version in the first line of `ffmpeg -version`.
 fn ffmpeg_version() -> Option<String> {
     let output = Command::new("ffmpeg")
         .arg("-version")
@@ -135,7 +135,7 @@ fn ffmpeg_version() -> Option<String> {
     text.split_whitespace().nth(2).map(str::to_owned)
 }
 
-/// The video devices that Linux lists, with their names.
+/// Returns the video devices that Linux lists, with their names.
 fn cameras() -> Vec<String> {
     let Ok(devices) = fs::read_dir("/sys/class/video4linux") else {
         return Vec::new();

@@ -33,9 +33,9 @@ pub(crate) fn run(args: &LinkArgs) -> Result<(), Failure> {
     }
 }
 
-/// An emulator that runs.
+/// A running emulator.
 enum Emulator {
-    /// With the names of its interfaces.
+    /// The router, and the names of its interfaces.
     Router(RouterHandle, [String; 2]),
     Relay(RelayHandle),
 }
@@ -46,7 +46,7 @@ impl Emulator {
             Self::Router(router, _) => router.change_all(changes).map_err(|e| e.to_string())?,
             Self::Relay(relay) => relay.change_all(changes).map_err(|e| e.to_string())?,
         }
-        // The answer to a message comes after its changes: the snapshot is taken after them.
+        // The snapshot is taken after the changes, so that the answer to a message follows its effects.
         self.snapshot().map(|_| ())
     }
 
@@ -72,7 +72,7 @@ impl Emulator {
         }
     }
 
-    /// Tells of an interface that is not what it was; an error if no frame will ever come by it again.
+    /// Reports an interface whose state changed; returns an error if it can carry no further frame.
     fn tell_interfaces(&self, told: &mut [InterfaceState; 2]) -> Result<(), Failure> {
         let Self::Router(router, names) = self else {
             return Ok(());
@@ -96,7 +96,7 @@ impl Emulator {
         Ok(())
     }
 
-    /// Does what a control message asks for, and answers it.
+    /// Applies a control message, and returns the answer.
     fn answer(&self, line: &str) -> String {
         let done = Request::read(line).and_then(|request| match request {
             Request::Snapshot => Ok(self.snapshot()?.to_string()),
@@ -139,7 +139,7 @@ fn run_router(args: &LinkRouterArgs) -> Result<(), Failure> {
     )
 }
 
-/// Emulates, and writes the log and the capture if they are wanted. A capture has packets of this type.
+/// Runs an emulator, and writes the log and the capture if they are wanted. A capture has packets of this type.
 fn logged(
     args: &EmulationArgs,
     trace: Option<DeliveryTrace>,
@@ -157,7 +157,7 @@ fn logged(
             (None, None)
         };
         let emulator = start(clock, watch)?;
-        // Not before there is something to write: a mistyped interface costs no file of the last run.
+        // The files are opened only with the first record, so that a mistyped interface destroys no earlier file.
         if let Some(receiver) = receiver {
             let log = PacketLog::create(lines, (capture, link_type)).map_err(Failure::usage)?;
             let thread = thread::Builder::new().name("packet-log".into());
@@ -166,7 +166,7 @@ fn logged(
         }
         Ok(emulator)
     });
-    // The emulator is gone, and with it the other end of the records: the rest is written.
+    // The emulator has ended and closed its records, so the rest of them is written.
     match writer.map(JoinHandle::join) {
         None | Some(Ok(Ok(()))) => emulated,
         Some(Ok(Err(error))) => Err(Failure::runtime(format!("packet log: {error}"))),
@@ -174,7 +174,7 @@ fn logged(
     }
 }
 
-/// Records that wait to be written: 100 ms at 1 Gb/s.
+/// The most records that wait to be written: 100 ms at 1 Gb/s.
 const RECORDS: usize = 1 << 15;
 
 fn run_relay(args: &LinkRelayArgs) -> Result<(), Failure> {
@@ -194,7 +194,7 @@ fn run_relay(args: &LinkRelayArgs) -> Result<(), Failure> {
     logged(&args.emulation, trace, LinkType::RawIp, |clock, watch| {
         let relay = match watch {
             Some(watch) => Relay::spawn_watched(clock, config, watch),
-            // Nobody reads its events.
+            // Nothing reads the events of this relay.
             None => Relay::spawn(clock, config).map(|(relay, _)| relay),
         };
         Ok(Emulator::Relay(relay.map_err(|error| match error {
@@ -207,7 +207,7 @@ fn run_relay(args: &LinkRelayArgs) -> Result<(), Failure> {
     })
 }
 
-/// The trace that the links follow, if `--rate` names one.
+/// Returns the trace that the links follow, if `--rate` names one.
 fn trace(args: &EmulationArgs) -> Result<Option<DeliveryTrace>, Failure> {
     match &args.rate {
         Some(LinkRate::Trace(file)) => {
@@ -218,7 +218,7 @@ fn trace(args: &EmulationArgs) -> Result<Option<DeliveryTrace>, Failure> {
     }
 }
 
-/// From A to B, then from B to A.
+/// Returns the links from A to B, and from B to A.
 fn links(args: &EmulationArgs, trace: Option<&DeliveryTrace>) -> Result<[LinkConfig; 2], Failure> {
     if let Some(file) = &args.config {
         return LinkFile::read(&text(file)?)
@@ -259,7 +259,7 @@ fn emulate(
         let changes = emulated_link::follow_schedule(schedule, false);
         emulator.change(changes).map_err(Failure::runtime)?;
     }
-    // A test that started the program may begin to send.
+    // The line tells a test that started the program that it may begin to send.
     eprintln!("evenkeel link: ready");
     let mut interfaces = [InterfaceState::Up; 2];
     let mut messages = messages.into_iter().peekable();
@@ -299,7 +299,7 @@ fn emulate(
     ended
 }
 
-/// How soon a control message is noticed, an interface that is down, and Ctrl-C.
+/// The interval of checks for control messages, failed interfaces and Ctrl-C.
 const LOOK: Duration = Duration::from_millis(20);
 
 fn text(file: &Path) -> Result<String, Failure> {

@@ -1,4 +1,4 @@
-//! One file a subcommand.
+//! The subcommands, each in a file.
 
 pub(crate) mod call;
 pub(crate) mod conform;

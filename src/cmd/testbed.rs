@@ -29,7 +29,7 @@ fn run_experiments(args: &TestbedRunArgs) -> Result<(), Failure> {
         lab::named(&args.experiments, &args.ids, &args.set)?
     };
     let experiments = real_halves(args, &virtual_halves)?;
-    // One line now instead of a failure of every run later.
+    // This line replaces a later failure of every run.
     Host::new("probe", false).map_err(Failure::usage)?;
     let clock = Clock::start();
     let program = std::env::current_exe().map_err(Failure::runtime)?;
@@ -51,7 +51,7 @@ fn run_experiments(args: &TestbedRunArgs) -> Result<(), Failure> {
     lab::verdict(&results)
 }
 
-/// The real halves of these experiments; all that were named must have one.
+/// Returns the real halves of these experiments; all named ones must have one.
 fn real_halves(args: &TestbedRunArgs, of: &[Experiment]) -> Result<Vec<Experiment>, Failure> {
     let mut halves = Vec::new();
     for experiment in of {

@@ -1,4 +1,4 @@
-//! An implementation in a process of its own: how it is started, what it does, how it ends.
+//! An implementation in a process of its own: its start, its work and its end.
 
 use std::io::{self, BufRead as _, BufReader};
 use std::net::SocketAddr;
@@ -12,8 +12,8 @@ use crate::failure::Failure;
 use crate::outputs;
 use crate::wiring;
 
-/// Runs one implementation until standard input ends, as it does when the parent stops or dies. Its
-/// address is the first line of standard output.
+/// Runs one implementation until standard input ends, which happens when the parent stops or dies. Its address is
+/// the first line of standard output.
 pub(crate) fn serve(
     role: ConformRole,
     args: &ConformArgs,
@@ -40,11 +40,11 @@ pub(crate) fn serve(
     handle.stop().map(drop).map_err(Failure::runtime)
 }
 
-/// A child that ends with this value.
+/// A child process that ends when this value is dropped.
 #[derive(Debug)]
 pub(super) struct Process {
     child: Child,
-    /// Its end is the child's sign to go.
+    /// The pipe whose end tells the child to stop.
     stdin: Option<ChildStdin>,
     address: SocketAddr,
 }
@@ -106,11 +106,11 @@ impl Drop for Process {
 
 /// Kills a child without reading its last output, which is of no use.
 fn end(child: &mut Child) {
-    // Either fails if it has ended already.
+    // Both calls fail if the child has ended already.
     let _ = child.kill();
     let _ = child.wait();
 }
 
-/// On this machine, where the parent is.
+/// An address on this machine, where the parent is.
 const ANY_PORT: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);

@@ -1,4 +1,4 @@
-//! One run in real time: the interface system on a socket between two implementations.
+//! Carries out one run in real time: the interface system on a socket between two implementations.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,17 +18,17 @@ use crate::wiring;
 pub(crate) struct Parties {
     /// The standard that our own implementation follows.
     pub(crate) rfc: Rfc,
-    /// A sender that runs already; `None` starts a process of this program for each run.
+    /// A running sender; `None` starts a process of this program for each run.
     pub(crate) sender: Option<SocketAddr>,
-    /// The same for the receiver.
+    /// A running receiver, in the same way.
     pub(crate) receiver: Option<SocketAddr>,
-    /// Where the interface system listens.
+    /// The address of the interface system.
     pub(crate) bind: SocketAddr,
 }
 
 impl Parties {
-    /// True if the runs must come one after the other: an implementation that is there already takes
-    /// part in one at a time.
+    /// Returns true if the runs must follow one another, because a running implementation takes part in one at a
+    /// time.
     pub(crate) fn are_shared(&self) -> bool {
         self.sender.is_some() || self.receiver.is_some()
     }
@@ -38,7 +38,7 @@ impl Parties {
 #[derive(Debug, Default)]
 pub(super) struct Record {
     pub(super) log: Log,
-    /// How late this host woke a thread that only wanted to be woken, at worst.
+    /// The worst lateness with which this host woke a thread during the run.
     pub(super) late: Duration,
 }
 
@@ -59,7 +59,7 @@ pub(super) fn carry_out(
     })
 }
 
-/// The most by which a sleep of a millisecond was too long until it is `over`.
+/// Returns the most by which a sleep of a millisecond was too long until `over` is set.
 fn lateness(over: &AtomicBool) -> Duration {
     let clock = Clock::start();
     let mut late = Duration::ZERO;
@@ -74,7 +74,7 @@ fn lateness(over: &AtomicBool) -> Duration {
 fn between_two(run: &Run, parties: &Parties, stop: &Stop) -> Result<Option<Log>, Failure> {
     let clock = Clock::start();
     if parties.are_shared() {
-        // A peer that has just received a BYE takes no new source earlier (RFC 3550 §6.3.7).
+        // A peer that has just received a BYE accepts no new source earlier (RFC 3550 §6.3.7).
         wait(&clock, BETWEEN_RUNS, stop);
     }
     let receiver = match parties.receiver {
@@ -125,8 +125,8 @@ fn between_two(run: &Run, parties: &Parties, stop: &Stop) -> Result<Option<Log>,
     Ok((!stop.is_asked()).then(|| interposer.into_log()))
 }
 
-/// The address by which a process on this machine reaches a socket: one that listens everywhere answers
-/// from where it was reached.
+/// Returns the address by which a process on this machine reaches a socket. A socket on all addresses answers from
+/// the one that was used.
 fn near(bound: SocketAddr) -> SocketAddr {
     if bound.ip().is_unspecified() {
         SocketAddr::new(Ipv4Addr::LOCALHOST.into(), bound.port())
@@ -142,9 +142,9 @@ fn wait(clock: &Clock, time: Duration, stop: &Stop) {
     }
 }
 
-/// How often a run is looked at.
+/// The interval at which a run is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// A sender starts within this; a foreign one may be started by hand.
+/// The time within which a sender starts; a foreign one may be started by hand.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
-/// Longer than the two seconds for which our session distrusts a source that said goodbye.
+/// The time between runs. It exceeds the two seconds for which our session refuses a source after a BYE.
 const BETWEEN_RUNS: Duration = Duration::from_millis(2_500);

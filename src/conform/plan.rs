@@ -1,4 +1,4 @@
-//! Which runs the checks need, in which order they are carried out, and what they show.
+//! Plans the runs that the checks need, carries them out in order, and judges them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
@@ -11,26 +11,24 @@ use super::live::{self, Parties, Record};
 use crate::failure::Failure;
 use crate::stop::Stop;
 
-/// A check, what it found, and how often it was tried for that.
+/// A check, its outcome, and the number of attempts.
 #[derive(Debug)]
 pub(crate) struct Judged {
     pub(crate) check: &'static Check,
     pub(crate) outcome: Outcome,
     pub(crate) attempts: u32,
-    /// Failed attempts in which the host was late, which count neither way.
+    /// The failed attempts in which the host was late, which do not count.
     pub(crate) disturbed: u32,
 }
 
-/// Runs that take longer than this wait for a silent sender: they need no processor, and run beside the
-/// others.
+/// The length above which runs wait for a silent sender: they need no processor, and run beside the others.
 const LONG_RUN: Duration = Duration::from_secs(60);
-/// A check counts as failed after this many failed attempts in which the host was on time: a wrong implementation is wrong
+/// The number of failed attempts on a punctual host after which a check has failed: a wrong implementation fails
 /// again.
 const FAILED_ATTEMPTS: u32 = 3;
-/// A short run has this many attempts at most, on a host that is busy all the time.
+/// The most attempts of a short run, on a host that is busy all the time.
 const MAX_ATTEMPTS: u32 = 12;
-/// A host that woke a thread later than this, for which the checks' tolerances have no room, has disturbed
-/// the run.
+/// The lateness of the host that disturbs a run, because the checks' tolerances have no room for it.
 const MAX_HOST_LATENESS: Duration = Duration::from_millis(2);
 
 /// The results of runs, by name.
@@ -68,7 +66,7 @@ pub(crate) fn carry_out(
     Ok((!stop.is_asked()).then_some(judged))
 }
 
-/// Tries checks until each has passed, or failed often enough, or was tried `most` times.
+/// Tries checks until each has passed, has failed often enough, or was tried `most` times.
 fn attempts(
     checks: &[&'static Check],
     most: u32,
@@ -119,7 +117,7 @@ fn series(
         match live::carry_out(run, parties, stop) {
             Ok(record) => records.extend(record.map(|record| (run.name, record))),
             Err(failure) => {
-                // The others need not go on.
+                // The other runs need not continue.
                 stop.ask();
                 return Err(failure);
             }
@@ -129,7 +127,7 @@ fn series(
     Ok(records)
 }
 
-/// The outcome of a check by the logs of its runs, and the lateness of the host in them.
+/// Returns the outcome of a check by the logs of its runs, and the lateness of the host in them.
 fn judge(check: &Check, records: &Records, rfc: Rfc) -> (Outcome, Duration) {
     let empty = Record::default();
     let records: Vec<&Record> = check
@@ -145,7 +143,7 @@ fn judge(check: &Check, records: &Records, rfc: Rfc) -> (Outcome, Duration) {
     )
 }
 
-/// Each run once, in the order of the checks.
+/// Returns each run once, in the order of the checks.
 fn runs_of(checks: &[&'static Check]) -> Vec<&'static Run> {
     let mut runs: Vec<&'static Run> = Vec::new();
     for run in checks.iter().flat_map(|check| check.runs) {
@@ -156,7 +154,7 @@ fn runs_of(checks: &[&'static Check]) -> Vec<&'static Run> {
     runs
 }
 
-/// A line on standard error for each run that has ended.
+/// Prints a line on standard error for each run that has ended.
 #[derive(Debug)]
 struct Progress {
     total: usize,

@@ -1,11 +1,11 @@
-//! The result, for a person and for a program.
+//! Formats the result for a person and for a program.
 
 use evenkeel_conform::Value;
 use serde_json::json;
 
 use super::plan::Judged;
 
-/// One check as a line of the table.
+/// Formats one check as a line of the table.
 pub(crate) fn line(judged: &Judged) -> String {
     let (check, outcome) = (judged.check, &judged.outcome);
     let verdict = match (outcome.pass, judged.attempts) {
@@ -23,7 +23,7 @@ pub(crate) fn line(judged: &Judged) -> String {
     )
 }
 
-/// All checks as one object.
+/// Returns all checks as one object.
 pub(crate) fn json(judged: &[Judged]) -> serde_json::Value {
     let checks: Vec<_> = judged
         .iter()
@@ -71,7 +71,7 @@ fn words(value: &Value) -> String {
     }
 }
 
-/// Six digits, which is what the checks compare at most.
+/// Formats six digits, the most that the checks compare.
 fn short(number: f64) -> String {
     let digits = if number == 0.0 {
         0

@@ -1,19 +1,18 @@
-//! Restricts the page to browsers that were sent to it on purpose.
+//! Restricts the page to browsers whose user opened it.
 //!
-//! A page on this machine can be reached by any web site that a browser on this machine has open.
-//! Two checks keep such sites out. The **Host** must be an IP literal or `localhost`: a name that an
-//! attacker's DNS has rebound to this address is neither. And what changes something must come from
-//! this very **origin**.
+//! Any web site that a browser on this machine has open can reach a page on this machine. Two checks keep such
+//! sites out. The **Host** must be an IP literal or `localhost`: a name that an attacker's DNS has rebound to this
+//! address is neither. A request that changes something must come from this very **origin**.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, header};
 
-/// Set by every current browser, and by no script of a page.
+/// The header that every current browser sets, and no script of a page can set.
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// Why a request is refused.
+/// The reason for which a request is refused.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refused {
     /// The Host is a name, or missing.
@@ -34,7 +33,7 @@ pub(super) fn check_host(headers: &HeaderMap) -> Result<(), Refused> {
     let authority = only(headers, &header::HOST).and_then(|host| host.parse::<Authority>().ok());
     let literal = authority.is_some_and(|authority| {
         let host = authority.host();
-        // No user information: a Host has none.
+        // A Host has no user information.
         !authority.as_str().contains('@')
             && (host.eq_ignore_ascii_case("localhost")
                 || host.parse::<Ipv4Addr>().is_ok()
@@ -48,9 +47,9 @@ pub(super) fn check_host(headers: &HeaderMap) -> Result<(), Refused> {
 
 /// Checks a request that changes something, after [`check_host`].
 ///
-/// A browser names the origin of every such request. A program that names none is no browser and acts for
-/// its user, so `curl` may steer the link; it too has to say `application/json`, which no
-/// page of another site can without asking first.
+/// A browser names the origin of every such request. A program that names none is no browser and acts for its user,
+/// so `curl` may change the link. The content type must be `application/json` in any case, which a page of another
+/// site cannot send without a preflight request.
 pub(super) fn check_change(headers: &HeaderMap) -> Result<(), Refused> {
     if headers.contains_key(header::ORIGIN) {
         let host = only(headers, &header::HOST).ok_or(Refused::Host)?;
@@ -76,7 +75,7 @@ pub(super) fn check_change(headers: &HeaderMap) -> Result<(), Refused> {
     }
 }
 
-/// The value of a header that stands exactly once.
+/// Returns the value of a header that occurs exactly once.
 fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?.to_str().ok()?;

@@ -8,16 +8,16 @@ use tokio::sync::broadcast;
 
 use super::sample::{Sample, to_json};
 
-/// How far back the charts reach, seconds.
+/// The time that the charts cover, in seconds.
 pub(super) const SPAN_S: f64 = 60.0;
-/// The same at 20 samples a second, twice what is asked for: the bound whatever the times say.
+/// The most samples: 20 a second over that time, twice the requested number, whatever their times are.
 const MAX_SAMPLES: usize = 1_200;
-/// Samples a viewer may fall behind before it skips some: six seconds' worth.
+/// The samples by which a viewer may fall behind before it skips some: six seconds' worth.
 const MAX_LAG: usize = 64;
 
-/// Samples as server-sent events, bounded.
+/// The samples as server-sent events, bounded.
 pub(super) struct History {
-    /// The first event of every stream: what is running.
+    /// The first event of every stream, which describes the run.
     info_event: String,
     recent: Mutex<VecDeque<Recent>>,
     live: broadcast::Sender<Bytes>,
@@ -29,10 +29,10 @@ struct Recent {
 }
 
 impl History {
-    /// A history without samples; `info` is the JSON that opens every stream.
+    /// Creates a history without samples; `info` is the JSON that opens every stream.
     pub(super) fn new(info: &str) -> Self {
         Self {
-            // A browser whose stream breaks comes back after one second.
+            // A browser whose stream breaks reconnects after one second.
             info_event: format!("retry: 1000\nevent: info\ndata: {info}\n\n"),
             recent: Mutex::new(VecDeque::new()),
             live: broadcast::Sender::new(MAX_LAG),
@@ -55,18 +55,18 @@ impl History {
             t_s: sample.t_s,
             json,
         });
-        // Sent under the lock, so that a stream that opens now has the sample once. Nobody watching
-        // is no error.
+        // The event is sent under the lock, so that a stream that opens now has the sample once. The call fails if
+        // nobody watches, which is no error.
         let _ = self.live.send(event);
     }
 
-    /// The newest sample as JSON, if there is one.
+    /// Returns the newest sample as JSON, if there is one.
     pub(super) fn latest(&self) -> Option<String> {
         let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         recent.back().map(|newest| newest.json.clone())
     }
 
-    /// The events that open a stream (what is running, the last minute), and the samples after them.
+    /// Returns the events that open a stream (the run, the last minute), and the samples after them.
     pub(super) fn follow(&self) -> (Bytes, broadcast::Receiver<Bytes>) {
         let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         let samples: Vec<&str> = recent.iter().map(|sample| sample.json.as_str()).collect();
@@ -90,7 +90,7 @@ mod tests {
         }
     }
 
-    /// The times of the samples that open a stream.
+    /// Returns the times of the samples that open a stream.
     fn times(history: &History) -> Vec<f64> {
         let (opening, _) = history.follow();
         let text = std::str::from_utf8(&opening).unwrap();

@@ -1,4 +1,4 @@
-//! The knobs that a viewer posts: the link's, with the ranges they may take, and codec, policy and filler.
+//! The knobs that a viewer posts: those of the link, with their ranges, and codec, policy and filler.
 
 use evenkeel_codec::Codec;
 use evenkeel_media::filler::Filler;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::tcp::MAX_FLOWS;
 
-/// A change of the link or the sender, or their present settings. `None` leaves a setting as it is.
+/// A change of the link or the sender, or their present settings. `None` leaves a setting unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Knobs {
@@ -19,7 +19,7 @@ pub(crate) struct Knobs {
     pub(crate) queue_ms: Option<f64>,
     /// Independent random loss, percent of packets.
     pub(crate) loss_pct: Option<f64>,
-    /// TCP flows beside the call.
+    /// The number of TCP flows beside the call.
     pub(crate) tcp: Option<u8>,
     /// The codec, by its name.
     #[serde(with = "named")]
@@ -32,7 +32,7 @@ pub(crate) struct Knobs {
     pub(crate) filler: Option<Filler>,
 }
 
-/// A choice with one name on the command line and on the page.
+/// A setting with the same names on the command line and on the page.
 trait Named: Copy {
     fn name(self) -> &'static str;
 }
@@ -89,8 +89,9 @@ pub(super) struct Limit {
     pub(super) max: f64,
 }
 
-/// From a poor modem to more than M-JPEG at 720p ever fills; from a cable to twice a satellite hop;
-/// from one packet at the higher rates to a bloated buffer; from none to a cut line; what the model offers.
+/// The ranges: from a poor modem to more than M-JPEG at 720p ever fills; from a cable to twice a satellite hop;
+/// from one packet at the higher rates to a bloated buffer; from no loss to a cut line; and the flows that the
+/// model offers.
 pub(super) const LIMITS: [Limit; 5] = [
     limit("rate_bps", 50e3, 100e6),
     limit("delay_ms", 0.0, 1_000.0),
@@ -103,24 +104,24 @@ const fn limit(field: &'static str, min: f64, max: f64) -> Limit {
     Limit { field, min, max }
 }
 
-/// Why posted knobs are refused.
+/// The reason for which posted knobs are refused.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(crate) enum KnobsError {
-    /// Not JSON of the right shape; the text names the place.
+    /// The text is not JSON of the right shape; the error names the place.
     #[error("not a set of knobs: {0}")]
     Malformed(String),
-    /// No knob in it.
+    /// There is no knob in it.
     #[error(
         "nothing to change: give at least one of {} codec policy filler",
         LIMITS.map(|limit| limit.field).join(" ")
     )]
     Empty,
-    /// A value outside its range.
+    /// A value lies outside its range.
     #[error("{} is {value}: it must be from {} to {}", limit.field, limit.min, limit.max)]
     OutOfRange {
-        /// The value given.
+        /// The given value.
         value: f64,
-        /// The range it should have been in.
+        /// The valid range.
         limit: Limit,
     },
 }
@@ -128,7 +129,7 @@ pub(crate) enum KnobsError {
 impl Knobs {
     /// Reads posted JSON and checks every value.
     pub(super) fn parse(json: &[u8]) -> Result<Self, KnobsError> {
-        // A derived reader would take an array too, by position.
+        // A derived reader would also accept an array, by position.
         if !json.trim_ascii_start().starts_with(b"{") {
             return Err(KnobsError::Malformed("expected an object".into()));
         }
@@ -145,7 +146,7 @@ impl Knobs {
             knobs.tcp.map(f64::from),
         ];
         for (value, limit) in values.into_iter().zip(LIMITS) {
-            // Written so that NaN is out of range too.
+            // The condition also refuses NaN.
             if let Some(value) = value
                 && !(limit.min..=limit.max).contains(&value)
             {

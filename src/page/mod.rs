@@ -1,8 +1,8 @@
-//! The live page: what a session does, watched and steered from a browser.
+//! The live page, on which a browser watches and controls a session.
 //!
-//! A reader of samples and pictures, never a part of the media path: everything handed to [`Page`]
-//! is kept as "the latest" in bounded memory, and no call waits for a viewer. The server runs on its
-//! own thread; its assets are compiled in, so there is no build step and no outside resource.
+//! The page reads samples and pictures, and is never a part of the media path: everything passed to [`Page`] is
+//! kept as "the latest" in bounded memory, and no call waits for a viewer. The server runs on its own thread; its
+//! assets are compiled in, so there is no build step and no outside resource.
 
 mod guard;
 mod history;
@@ -29,13 +29,14 @@ use self::repeat::Repeat;
 pub(crate) use self::knobs::Knobs;
 pub(crate) use self::sample::{Mode, PageInfo, Sample, SenderState};
 
-/// Ports that are tried, beginning with the one asked for: as many runs as one machine may well have at once.
+/// The number of ports that are tried, from the requested one on: as many runs as one machine may well have at
+/// once.
 const PORTS_TRIED: u16 = 20;
 
 /// Applies the knobs that a viewer moved; an error is one line, shown to that viewer.
 pub(crate) type Controls = Box<dyn Fn(Knobs) -> Result<(), String> + Send + Sync>;
 
-/// A running server. Dropping it ends the server, its connections and its thread.
+/// A running server, which ends with its connections and its thread when this is dropped.
 pub(crate) struct Page {
     shared: Arc<Shared>,
     address: SocketAddr,
@@ -43,24 +44,24 @@ pub(crate) struct Page {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Written by the threads of the program, read by the server's thread.
+/// The state that the threads of the program write and the server's thread reads.
 struct Shared {
-    /// [`PageInfo`] and the knobs' ranges, as JSON.
+    /// The [`PageInfo`] and the knobs' ranges, as JSON.
     info: String,
     history: History,
     sent: Pictures,
     received: Pictures,
     repeat: Mutex<Repeat>,
-    /// Absent where there is no link to steer.
+    /// The function that applies knobs; `None` without a link.
     controls: Option<Controls>,
 }
 
 impl Page {
-    /// Listens on `bind` and serves until stopped; port 0 takes any free one, and a port that is taken gives way to the
+    /// Listens on `bind` and serves until stopped. Port 0 takes any free port, and a port in use is replaced by the
     /// next free one ([`Page::address`]).
     ///
-    /// `controls` is called on the server's thread with knobs whose ranges were checked, and should
-    /// return quickly; a page without it has no knobs.
+    /// `controls` is called on the server's thread with knobs whose ranges were checked, and should return quickly;
+    /// a page without it has no knobs.
     pub(crate) fn start(
         bind: SocketAddr,
         info: &PageInfo,
@@ -92,7 +93,7 @@ impl Page {
                 runtime.block_on(async {
                     let serving = std::pin::pin!(server::serve(listener, router));
                     match future::select(serving, stopped).await {
-                        // The address was taken over already; only a runtime without I/O refuses it.
+                        // The address is already in use by this listener, so only a runtime without I/O refuses it.
                         Either::Left((error, _)) => {
                             eprintln!("evenkeel: the page stopped: {error}");
                         }
@@ -109,28 +110,28 @@ impl Page {
         })
     }
 
-    /// Where the page is served, with the port that was taken.
+    /// Returns the address of the page, with the actual port.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// True while somebody watches a picture: only then is it worth encoding one.
+    /// Returns true while somebody watches a picture: only then is it worth encoding one.
     pub(crate) fn has_viewers(&self) -> bool {
         self.shared.sent.watched() || self.shared.received.watched()
     }
 
-    /// Shows this JPEG as the picture that is sent. A slow viewer misses pictures; nothing queues.
+    /// Shows this JPEG as the sent picture. A slow viewer misses pictures, and none wait.
     pub(crate) fn show_sent(&self, jpeg: &[u8]) {
         self.shared.sent.show(jpeg);
     }
 
-    /// Shows this JPEG as the picture that is received, likewise.
+    /// Shows this JPEG as the received picture, in the same way.
     pub(crate) fn show_received(&self, jpeg: &[u8]) {
         self.shared.received.show(jpeg);
     }
 
-    /// Adds a sample to the charts: about ten a second. A viewer that joins late gets the last
-    /// [`history::SPAN_S`] seconds.
+    /// Adds a sample to the charts: about ten a second. A viewer that joins late gets the last [`history::SPAN_S`]
+    /// seconds.
     pub(crate) fn publish(&self, sample: &Sample) {
         let repeat = self.shared.repeat.lock();
         let command = repeat.unwrap_or_else(PoisonError::into_inner).line();
@@ -144,7 +145,7 @@ impl Page {
 
 impl Drop for Page {
     fn drop(&mut self) {
-        // Either end may be gone already when the thread has failed: nothing is left to stop then.
+        // Either end may have closed already when the thread has failed: nothing remains to stop then.
         if let Some(stop) = self.stop.take() {
             let _ = stop.send(());
         }
@@ -154,33 +155,33 @@ impl Drop for Page {
     }
 }
 
-/// Why the page cannot be served. Each is one line that says what to do.
+/// The reason for which the page cannot be served. Each is one line that states the remedy.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PageError {
-    /// Other programs listen there and on the ports after it.
+    /// Other programs listen on the port and on those after it.
     #[error(
         "the page's address {bind} and the {} ports after it are in use: end another program or choose with --page {}:0 (any free port)",
         PORTS_TRIED - 1,
         Host(bind)
     )]
     Busy {
-        /// The address asked for.
+        /// The requested address.
         bind: SocketAddr,
     },
-    /// This machine cannot listen there.
+    /// This machine cannot listen on the address.
     #[error(
         "the page cannot listen on {bind}: {error}; choose an address of this machine with --page ADDRESS:PORT"
     )]
     Bind {
-        /// The address asked for.
+        /// The requested address.
         bind: SocketAddr,
-        /// Why.
+        /// The system's error.
         error: io::Error,
     },
-    /// The server's thread or its event loop cannot be had.
+    /// The server's thread or its event loop cannot be created.
     #[error("the page cannot start: {error}; --headless runs without it")]
     Start {
-        /// Why.
+        /// The system's error.
         error: io::Error,
     },
 }
@@ -210,7 +211,7 @@ impl PageError {
     }
 }
 
-/// An address without its port, bracketed as a socket address wants it.
+/// An address without its port, with the brackets of a socket address.
 struct Host<'a>(&'a SocketAddr);
 
 impl fmt::Display for Host<'_> {
@@ -249,7 +250,7 @@ mod tests {
         Page::start(any_port, &info(), Some(Box::new(|_| Ok(())))).unwrap()
     }
 
-    /// Sends a request and gives the stream of its answer.
+    /// Sends a request, and returns the stream of its answer.
     fn ask(page: &Page, request: &str) -> BufReader<TcpStream> {
         let mut stream = TcpStream::connect(page.address()).unwrap();
         stream.write_all(request.as_bytes()).unwrap();
@@ -279,7 +280,7 @@ mod tests {
         answer
     }
 
-    /// The first line that starts so.
+    /// Returns the first line that starts with `start`.
     fn line(answer: &mut BufReader<TcpStream>, start: &str) -> String {
         answer
             .lines()
@@ -343,7 +344,7 @@ mod tests {
         let mut viewer = get(&page, "/sent.mjpg");
         line(&mut viewer, "--picture");
         assert!(page.has_viewers());
-        // Far more than the sockets' buffers hold: this ends only if nothing waits for the viewer.
+        // The pictures far exceed the sockets' buffers, so this ends only if nothing waits for the viewer.
         (0..5_000).for_each(|_| page.show_sent(&[0; 50_000]));
         page.show_sent(b"the last one");
         line(&mut viewer, "Content-Type: image/jpeg");

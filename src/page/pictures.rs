@@ -1,7 +1,7 @@
 //! One live picture for any number of viewers, as motion JPEG over HTTP.
 //!
-//! Only the newest picture is kept: a viewer takes it when it is ready for one, so a slow viewer
-//! misses pictures, delays no thread and costs no memory.
+//! Only the newest picture is kept. A viewer takes it when it is ready for one, so a slow viewer misses pictures,
+//! delays no thread and costs no memory.
 
 use axum::body::Bytes;
 use tokio::sync::watch;
@@ -10,8 +10,8 @@ use tokio::sync::watch;
 pub(super) const CONTENT_TYPE: &str = "multipart/x-mixed-replace; boundary=picture";
 /// The first bytes of a stream.
 const OPENING: &[u8] = b"--picture\r\n";
-/// The last bytes of a part. They go out with their part: a browser shows a picture when it sees the boundary
-/// after it, which would otherwise wait for the next picture.
+/// The last bytes of a part, which are sent with their part. A browser shows a picture at the boundary after it,
+/// which would otherwise wait for the next picture.
 const CLOSING: &[u8] = b"\r\n--picture\r\n";
 
 /// The newest picture, framed as a part.
@@ -20,14 +20,14 @@ pub(super) struct Pictures {
 }
 
 impl Pictures {
-    /// A stream without a picture.
+    /// Creates a stream without a picture.
     pub(super) fn new() -> Self {
         Self {
             newest: watch::Sender::new(None),
         }
     }
 
-    /// True while a stream is open.
+    /// Returns true while a stream is open.
     pub(super) fn watched(&self) -> bool {
         self.newest.receiver_count() > 0
     }
@@ -40,7 +40,7 @@ impl Pictures {
     /// Opens a stream.
     pub(super) fn follow(&self) -> Viewer {
         if !self.watched() {
-            // Pictures are made only while someone looks: the last one may be minutes old.
+            // Pictures are made only while someone watches, so the last one may be minutes old.
             self.newest.send_replace(None);
         }
         let mut newest = self.newest.subscribe();
@@ -52,14 +52,14 @@ impl Pictures {
     }
 }
 
-/// One open stream. Dropping it closes it.
+/// An open stream, which closes when this is dropped.
 pub(super) struct Viewer {
     newest: watch::Receiver<Option<Bytes>>,
     opened: bool,
 }
 
 impl Viewer {
-    /// The next bytes of the stream, when there are any; `None` once the page has stopped.
+    /// Waits for the next bytes of the stream; `None` once the page has stopped.
     pub(super) async fn next(&mut self) -> Option<Bytes> {
         if !self.opened {
             self.opened = true;
@@ -75,7 +75,7 @@ impl Viewer {
     }
 }
 
-/// A picture between two boundaries.
+/// Returns a picture between two boundaries.
 fn part(jpeg: &[u8]) -> Bytes {
     let mut part = format!(
         "Content-Type: image/jpeg\r\nContent-Length: {}\r\n\r\n",
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
     use futures_util::FutureExt as _;
 
-    /// The bytes that the viewer can have without waiting.
+    /// Returns the bytes that the viewer can have without waiting.
     fn ready(viewer: &mut Viewer) -> Option<Bytes> {
         viewer.next().now_or_never().flatten()
     }

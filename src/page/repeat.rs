@@ -1,4 +1,4 @@
-//! The command that repeats a run from its present settings: the words of its start, and what viewers changed.
+//! Makes the command that repeats a run with its present settings, from its first words and viewers' changes.
 
 use evenkeel_codec::Codec;
 use evenkeel_media::filler::Filler;
@@ -14,7 +14,7 @@ pub(super) struct Repeat {
 }
 
 impl Repeat {
-    /// A run that was started by these words.
+    /// Creates the state of a run that was started by these words.
     pub(super) fn new(words: &[String]) -> Self {
         Self {
             words: words.to_vec(),
@@ -22,7 +22,7 @@ impl Repeat {
         }
     }
 
-    /// A viewer changed these settings.
+    /// Records the settings that a viewer changed.
     pub(super) fn change(&mut self, knobs: &Knobs) {
         let changed = &mut self.changed;
         changed.rate_bps = knobs.rate_bps.or(changed.rate_bps);
@@ -35,7 +35,7 @@ impl Repeat {
         changed.filler = knobs.filler.or(changed.filler);
     }
 
-    /// The command as a shell takes it.
+    /// Returns the command, quoted for a shell.
     pub(super) fn line(&self) -> String {
         let mut words = self.words.clone();
         let changed = &self.changed;
@@ -71,13 +71,13 @@ impl Repeat {
     }
 }
 
-/// Gives the option this value, and no other.
+/// Sets the option to this value, and removes its other occurrences.
 fn set(words: &mut Vec<String>, option: &str, value: String) {
     take(words, option);
     words.extend([option.to_owned(), value]);
 }
 
-/// Removes the option; its value if there was one.
+/// Removes the option, and returns its value if there was one.
 fn take(words: &mut Vec<String>, option: &str) -> Option<String> {
     let value_in = |word: &str| Some(word.strip_prefix(option)?.strip_prefix('=')?.to_owned());
     let at = words
@@ -87,7 +87,7 @@ fn take(words: &mut Vec<String>, option: &str) -> Option<String> {
     value_in(&word).or_else(|| (at < words.len()).then(|| words.remove(at)))
 }
 
-/// A queue of `ms` milliseconds under the discipline of `before`, if that names one.
+/// Returns a queue of `ms` milliseconds under the discipline of `before`, if that names one.
 fn queue_of(before: Option<&str>, ms: f64) -> String {
     let discipline = before.filter(|value| value.starts_with(|c: char| c.is_ascii_alphabetic()));
     let Some(discipline) = discipline else {

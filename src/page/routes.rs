@@ -19,11 +19,11 @@ use super::knobs::Knobs;
 use super::pictures::{self, Pictures};
 use super::{Shared, sample};
 
-/// Eight values with their names are under 300 bytes.
+/// The longest body of a post: eight values with their names are under 300 bytes.
 const MAX_POST: usize = 1_024;
-/// How long they may take to arrive.
+/// The time within which the body must arrive.
 const POST_TIMEOUT: Duration = Duration::from_secs(5);
-/// Everything from here, nothing from elsewhere, and no other page may frame this one.
+/// The policy permits everything from here and nothing from elsewhere, and no other page may frame this one.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
      connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -34,7 +34,7 @@ const SVG: &str = "image/svg+xml";
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// Path, content type and content of everything that does not change while the program runs.
+/// The path, content type and content of each constant answer.
 const ASSETS: [(&str, &str, &str); 9] = [
     ("/", HTML, include_str!("assets/index.html")),
     ("/page.css", CSS, include_str!("assets/page.css")),
@@ -47,7 +47,7 @@ const ASSETS: [(&str, &str, &str); 9] = [
     ("/mark.svg", SVG, include_str!("assets/mark.svg")),
 ];
 
-/// All routes over the shared state.
+/// Returns all routes over the shared state.
 pub(super) fn router(shared: Arc<Shared>) -> Router {
     let assets = ASSETS
         .into_iter()
@@ -109,7 +109,7 @@ async fn events(State(shared): State<Arc<Shared>>) -> Response {
         loop {
             match live.recv().await {
                 Ok(event) => return Some((event, live)),
-                // Too slow: what was missed is of no use any more.
+                // The viewer is too slow, and the missed samples are of no use any more.
                 Err(RecvError::Lagged(_)) => {}
                 Err(RecvError::Closed) => return None,
             }

@@ -1,4 +1,4 @@
-//! The data of the page: once about the run, then about ten times a second about its state.
+//! The data of the page: about the run once, then about its state some ten times a second.
 
 use std::collections::BTreeMap;
 
@@ -6,23 +6,24 @@ use serde::{Serialize, Serializer};
 
 use super::knobs::{self, Knobs};
 
-/// The run, shown in the page's header.
+/// The run, as shown in the page's header.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct PageInfo {
     /// The source of the pictures, in words: "built-in scene", a file's name, a camera's.
     pub(crate) source: String,
     /// Width of the picture in pixels, where this end has the source.
     pub(crate) width: Option<u32>,
-    /// Height of the picture in pixels, likewise.
+    /// Height of the picture in pixels, where this end has the source.
     pub(crate) height: Option<u32>,
-    /// Pictures a second, likewise.
+    /// Pictures a second, where this end has the source.
     pub(crate) fps: Option<f64>,
-    /// The seed of the pictures, likewise. A string in JSON, because a browser's numbers end at 2^53.
+    /// The seed of the pictures, where this end has the source. A string in JSON, because a browser's numbers end
+    /// at 2^53.
     #[serde(serialize_with = "as_string")]
     pub(crate) seed: Option<u64>,
     /// The words of the command that repeats this run.
     pub(crate) words: Vec<String>,
-    /// Which pictures there are.
+    /// The subcommand, which decides which pictures there are.
     pub(crate) mode: Mode,
     /// The codecs, policies and fillers that can be chosen on the page.
     pub(crate) choices: BTreeMap<&'static str, Vec<&'static str>>,
@@ -31,7 +32,8 @@ pub(crate) struct PageInfo {
 }
 
 impl PageInfo {
-    /// The information, whether the page has knobs, and their ranges, so that the sliders end where the checks do.
+    /// Returns the information as JSON, with the knobs' ranges if there are `knobs`, so that sliders end where the
+    /// checks do.
     pub(super) fn with_limits(&self, knobs: bool) -> String {
         #[derive(Serialize)]
         struct WithLimits<'a> {
@@ -52,24 +54,24 @@ impl PageInfo {
     }
 }
 
-/// Which subcommand runs: it decides which pictures and charts have something to show.
+/// The running subcommand, which decides which pictures and charts have content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Mode {
     /// Both ends and the link between them.
     Demo,
-    /// One end of a call: it sends and receives.
+    /// One end of a call, which sends and receives.
     Call,
-    /// The receiving end of one way.
+    /// The receiving end of a one-way stream.
     Recv,
-    /// The sending end of one way.
+    /// The sending end of a one-way stream.
     Send,
 }
 
 /// The limit of the sender's rate at present, shown as a badge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) enum SenderState {
-    /// No peer was heard yet, or no feedback came yet.
+    /// No packet of the peer, or no feedback, has arrived yet.
     #[default]
     #[serde(rename = "waiting")]
     Waiting,
@@ -82,10 +84,10 @@ pub(crate) enum SenderState {
     /// The nofeedback timer has expired since the last feedback: the rate halves.
     #[serde(rename = "nofeedback")]
     NoFeedback,
-    /// The peer said goodbye.
+    /// The peer sent BYE.
     #[serde(rename = "peer gone")]
     PeerGone,
-    /// Sending has stopped, because nothing was heard for the time of `--give-up`.
+    /// Sending has stopped, because no packet arrived for the time of `--give-up`.
     #[serde(rename = "given up")]
     GivenUp,
 }
@@ -104,37 +106,37 @@ pub(crate) struct Sample {
     pub(crate) throughput_bps: Option<f64>,
     /// The filler in that rate, bits a second.
     pub(crate) filler_bps: Option<f64>,
-    /// The throughput of a TCP flow beside the call in the mean, bits a second, if there is one.
+    /// The mean throughput of one TCP flow beside the call, bits a second, if there is one.
     pub(crate) tcp_bps: Option<f64>,
-    /// The link's rate, bits a second, where the link is ours.
+    /// The link's rate, bits a second, where this process emulates the link.
     pub(crate) link_bps: Option<f64>,
     /// The filtered round-trip time *R*, milliseconds.
     pub(crate) rtt_ms: Option<f64>,
-    /// How long the link's queue takes to drain, milliseconds, where the link is ours.
+    /// The time in which the link's queue drains, milliseconds, where this process emulates the link.
     pub(crate) queue_ms: Option<f64>,
     /// The loss event rate *p*, in [0, 1].
     pub(crate) p: Option<f64>,
     /// Median time from capture to display of the frames of the last second, milliseconds.
     pub(crate) frame_delay_ms: Option<f64>,
-    /// The 95th percentile of the same.
+    /// The 95th percentile of that time.
     pub(crate) frame_delay_p95_ms: Option<f64>,
-    /// PSNR of the last frame shown against the original, where both are here.
+    /// PSNR of the last frame shown against the original, where this process has both.
     pub(crate) psnr_db: Option<f64>,
     /// The size that the encoder now aims at, bytes a frame.
     pub(crate) target_bytes: Option<u64>,
-    /// Frames sent. This and the following counts are `None` where their end is not here.
+    /// Frames sent. This and the following counts are `None` where this process does not have their end.
     pub(crate) frames_sent: Option<u64>,
-    /// Frames displayed, the late and the damaged included.
+    /// Frames displayed, including the late and the damaged ones.
     pub(crate) frames_shown: Option<u64>,
     /// Frames displayed, by codec.
     pub(crate) shown: BTreeMap<&'static str, u64>,
     /// Frames complete only after their playout time.
     pub(crate) frames_late: Option<u64>,
-    /// Frames displayed of which the network lost a part.
+    /// Frames displayed although the network lost a part.
     pub(crate) frames_damaged: Option<u64>,
     /// Frames displayed with a part concealed.
     pub(crate) frames_concealed: Option<u64>,
-    /// Frames that came and were not displayed, so that the picture before stayed.
+    /// Frames of which some part arrived and that were not displayed, so that the picture before stayed.
     pub(crate) frames_frozen: Option<u64>,
     /// Frames that the sender gave up.
     pub(crate) frames_discarded: Option<u64>,
@@ -151,12 +153,12 @@ pub(crate) struct Sample {
     pub(crate) ignored: BTreeMap<&'static str, u64>,
     /// The command that repeats the run with its present settings; the page adds it.
     pub(crate) command: String,
-    /// The link and the sender's choice; nothing where the link is not ours.
+    /// The link and the sender's choice; empty where this process does not emulate the link.
     pub(crate) knobs: Knobs,
 }
 
-/// JSON of a value of this module. Their maps have string keys and their numbers no failing
-/// serialiser, so this cannot fail; an infinite or undefined number becomes `null`.
+/// Returns the JSON of a value of this module. Its maps have string keys and its numbers no failing serialiser, so
+/// this cannot fail; an infinite or undefined number becomes `null`.
 pub(super) fn to_json(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("strings, numbers and maps with string keys serialise")
 }

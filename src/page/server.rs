@@ -1,4 +1,4 @@
-//! Connections: how many, and how long one may keep us waiting.
+//! Serves connections, with bounds on their number and on their idle time.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -15,18 +15,18 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Sleep, sleep};
 
-/// A viewer's page has three open; the next connection waits in the kernel's queue.
+/// The most connections. A viewer's page has three open; the next connection waits in the kernel's queue.
 const MAX_CONNECTIONS: usize = 64;
-/// How long a request's head may take, and an idle connection stay.
+/// The time that a request's head may take, and that an idle connection may stay.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a viewer may take nothing at all before it counts as gone: a laptop that was closed.
+/// The time for which a viewer may read nothing before it counts as gone, such as a closed laptop.
 const STALL_TIMEOUT: Duration = Duration::from_secs(20);
-/// The most that a request's head may take, and that an answer may wait in.
+/// The most bytes of a request's head, and of an answer that waits.
 const MAX_BUFFER: usize = 64 * 1_024;
-/// How long to wait when the system has no connection to give (no file descriptor left).
+/// The time to wait when the system has no connection to give (no file descriptor left).
 const ACCEPT_RETRY: Duration = Duration::from_millis(200);
 
-/// Serves for ever; gives the error that kept it from starting.
+/// Serves for ever; returns the error that prevented the start.
 pub(super) async fn serve(listener: std::net::TcpListener, router: Router) -> io::Error {
     let listener = match TcpListener::from_std(listener) {
         Ok(listener) => listener,
@@ -42,21 +42,21 @@ pub(super) async fn serve(listener: std::net::TcpListener, router: Router) -> io
             Ok((stream, _)) => {
                 tokio::spawn(converse(stream, router.clone(), slot));
             }
-            // One connection's failure or a lack that passes: the others go on.
+            // Other connections continue after the failure of one, or a temporary shortage.
             Err(_) => sleep(ACCEPT_RETRY).await,
         }
     }
 }
 
-/// One connection, to its end.
+/// Serves one connection to its end.
 async fn converse(stream: TcpStream, router: Router, _slot: OwnedSemaphorePermit) {
-    // Latency is better without Nagle's delay, and works with it.
+    // Latency is better without Nagle's delay, but the page also works with it.
     let _ = stream.set_nodelay(true);
     let io = TokioIo::new(Impatient {
         stream,
         stall: None,
     });
-    // A viewer that leaves or breaks the protocol ends its own connection: nobody needs to know.
+    // A viewer that leaves or breaks the protocol ends only its own connection, which is no error.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIMEOUT)
@@ -68,7 +68,7 @@ async fn converse(stream: TcpStream, router: Router, _slot: OwnedSemaphorePermit
 /// A stream whose writes fail once the other end has taken nothing for [`STALL_TIMEOUT`].
 struct Impatient {
     stream: TcpStream,
-    /// Runs while a write waits.
+    /// The timer, which runs while a write waits.
     stall: Option<Pin<Box<Sleep>>>,
 }
 

@@ -1,4 +1,4 @@
-//! A call on its own thread, which hands its frames and events out to other threads.
+//! A call on its own thread, which passes its frames and events to other threads.
 
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
@@ -8,10 +8,10 @@ use evenkeel_media::frame::ReceivedFrame;
 use evenkeel_rtp::endpoint::{Datagram, Endpoint, Reason, Transmit};
 use tfrc::time::Instant;
 
-/// Frames that may wait for the display. One that finds no room is dropped: showing it later would
-/// only make the next ones late too.
+/// The most frames that wait for the display. A further one is dropped, because a late display would delay the next
+/// frames too.
 const FRAME_CAPACITY: usize = 4;
-/// Events that may wait for the monitor: some seconds of them.
+/// The most events that wait for the monitor: some seconds of them.
 const EVENT_CAPACITY: usize = 8_192;
 
 /// The endpoint that the driver drives: a [`Call`], and the channels out of it.
@@ -25,20 +25,20 @@ pub(crate) struct CallEndpoint {
 
 /// The outputs of an endpoint.
 pub(crate) struct Outlets {
-    /// Frames, each at its playout time.
+    /// The frames, each at its playout time.
     pub(crate) frames: Receiver<ReceivedFrame>,
-    /// The way back: timestamps of frames that did not decode.
+    /// The timestamps of frames that did not decode, sent back to the endpoint.
     pub(crate) undecodable: SyncSender<u32>,
     /// The events of the session and the media.
     pub(crate) events: Receiver<CallEvent>,
 }
 
 impl CallEndpoint {
-    /// An endpoint around a call.
+    /// Creates an endpoint around a call.
     pub(crate) fn new(call: Call) -> (Self, Outlets) {
         let (frames, due) = sync_channel(FRAME_CAPACITY);
         let (events, happened) = sync_channel(EVENT_CAPACITY);
-        // The frames that waited, and the one at the decoder.
+        // The channel holds the frames that wait, and the one at the decoder.
         let (refused, undecodable) = sync_channel(FRAME_CAPACITY + 1);
         (
             Self {
@@ -129,12 +129,12 @@ mod tests {
         Call::new(Instant::ZERO, config, policy, Payload::H264)
     }
 
-    /// The datagrams under way to an end.
+    /// The datagrams in flight to an end.
     #[derive(Default)]
     struct Way(VecDeque<(Instant, Vec<u8>)>);
 
     impl Way {
-        /// Takes the datagrams that leave `from` now, and gives `to` the ones that left ten milliseconds ago.
+        /// Takes the datagrams that leave `from` now, and delivers to `to` those that left ten milliseconds ago.
         fn carry(
             &mut self,
             now: Instant,
@@ -192,7 +192,7 @@ mod tests {
             endpoint.handle_timeout(now);
             there.carry(now, &mut sender, address(1), &mut endpoint);
             back.carry(now, &mut endpoint, address(2), &mut sender);
-            // The display stands still for the fourth second, and its decoder refuses one picture of the seventh.
+            // The display stops for the fourth second, and its decoder refuses one picture of the seventh.
             let stands = (3_000..4_000).contains(&step);
             for frame in outlets
                 .frames
@@ -204,7 +204,7 @@ mod tests {
                 }
                 match decoder.decode(&frame.picture) {
                     Ok(_) => shown.push(step),
-                    // An endpoint that does not listen has no room.
+                    // The channel is full if the endpoint does not read it.
                     Err(_) => drop(outlets.undecodable.try_send(frame.timestamp)),
                 }
             }

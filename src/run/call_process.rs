@@ -27,10 +27,10 @@ use crate::page::Page;
 use crate::stop::Stop;
 use crate::wiring::Stream;
 
-/// Figures of frames that may wait for the monitor: seconds of them.
+/// The most figures of frames that wait for the monitor: seconds of them.
 const FIGURE_CAPACITY: usize = 1_024;
 
-/// The end of a run waits this long for a source to give its next picture: a pipe or a stream may have stalled.
+/// The time that the end of a run waits for a source's next picture: a pipe or a stream may have stalled.
 const SOURCE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The configuration of an end.
@@ -42,9 +42,9 @@ pub(crate) struct CallProcessConfig {
     pub(crate) policy: PolicyConfig,
     /// The media of both directions.
     pub(crate) stream: Stream,
-    /// Present if this end sends.
+    /// The pictures to send, if this end sends.
     pub(crate) source: Option<Feed>,
-    /// Present if this end receives.
+    /// The sink of pictures, if this end receives.
     pub(crate) sink: Option<Box<dyn Sink + Send>>,
 }
 
@@ -54,15 +54,15 @@ pub(super) struct Surroundings {
     pub(super) stop: Stop,
     /// The pictures that this end captures, for its peer in the same program.
     pub(super) captured: References,
-    /// The pictures that its peer captures, if that is in the same program.
+    /// The pictures that its peer captures, if the peer is in the same program.
     pub(super) originals: References,
-    /// Shows what this end captures.
+    /// The page that shows the pictures of this end's source.
     pub(super) sent_page: Option<Arc<Page>>,
-    /// Shows what this end receives.
+    /// The page that shows the pictures that this end receives.
     pub(super) received_page: Option<Arc<Page>>,
 }
 
-/// One end of a call, running.
+/// A running end of a call.
 pub(crate) struct CallProcess {
     pub(crate) endpoint: Arc<Handle<CallEndpoint>>,
     pub(crate) events: Receiver<CallEvent>,
@@ -150,20 +150,20 @@ impl CallProcess {
         })
     }
 
-    /// True once the source has given its last picture, or either thread has failed.
+    /// Returns true once the source has delivered its last picture, or either thread has failed.
     pub(crate) fn has_ended(&self) -> bool {
         self.capture.as_ref().is_some_and(JoinHandle::is_finished)
             || self.display.as_ref().is_some_and(JoinHandle::is_finished)
     }
 
-    /// Says BYE and ends every thread. The first failure is the error.
+    /// Sends BYE and ends every thread. The first failure is the error.
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
         self.stop.ask();
         let captured = self.join_capture();
-        // An endpoint whose thread has died says no BYE; stopping it tells that it died.
+        // An endpoint whose thread has died sends no BYE; the call to stop it reports that it died.
         let _ = self.endpoint.call(|endpoint, now| endpoint.call.close(now));
-        // The capturing thread holds no handle of its own, so this is the last: the endpoint's thread
-        // ends, and with it the channel that the display waits on.
+        // The capturing thread holds no handle of its own, so this is the last one: the endpoint's thread ends, and
+        // with it the channel that the display waits on.
         let stopped =
             Arc::into_inner(self.endpoint).map_or(Ok(()), |endpoint| endpoint.stop().map(drop));
         let displayed = self.display.take().map_or(Ok(Ok(())), JoinHandle::join);
@@ -209,7 +209,7 @@ mod tests {
     use evenkeel_media::policy::Rules;
     use tfrc::units::Rate;
 
-    /// Five grey pictures of 32x32, and then larger and larger ones, of which H.264 has every second size.
+    /// A source of five grey pictures of 32x32 and then ever larger ones; H.264 can send every second size.
     struct Grows(usize);
 
     impl Source for Grows {
@@ -228,7 +228,7 @@ mod tests {
         }
     }
 
-    /// The end of a call that sends this.
+    /// Returns the result of a call that sends this source.
     fn end_of(source: impl Source + Send + 'static, stop: Stop) -> Result<(), Failure> {
         let clock = Clock::start();
         let peer = Socket::bind(([127, 0, 0, 1], 0).into()).expect("a port");
@@ -237,7 +237,7 @@ mod tests {
         let format = source.format();
         let mut session = wiring::session("end", Role::Sends, codec, Some(peer_address), 1, &clock);
         if let Some(send) = &mut session.send {
-            // Nobody answers.
+            // No peer answers.
             send.fixed_rate = Some(Rate::from_bits_per_sec(1e6));
         }
         let choice = Choice {

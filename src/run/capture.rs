@@ -1,4 +1,4 @@
-//! The capturing thread: source → target → encoder → sending buffer, once a frame interval.
+//! The capturing thread: source, target, encoder and sending buffer, once a frame interval.
 
 use std::fmt::Display;
 use std::io;
@@ -24,19 +24,19 @@ use crate::inputs::Feed;
 use crate::page::Page;
 use crate::stop::Stop;
 
-/// Ticks of the media clock in a second: every video payload has 90 kHz (RFC 3551 §5).
+/// The ticks of the media clock in a second: every video payload has 90 kHz (RFC 3551 §5).
 pub(crate) const MEDIA_CLOCK: u32 = 90_000;
 
-/// A frame that went through the encoder.
+/// The figures of a frame that went through the encoder.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Coded {
-    /// When it was handed over.
+    /// The time at which the frame was queued.
     pub(crate) at: Instant,
-    /// How far it missed what the content can reach, as a share of the target.
+    /// The distance from the reachable size, as a share of the target.
     pub(crate) size_error: f64,
 }
 
-/// Why no more pictures are sent.
+/// The reason for which no more pictures are sent.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CaptureError {
     /// The source of this name had no picture.
@@ -50,7 +50,7 @@ pub(super) enum CaptureError {
     Encoder(EncodeError),
 }
 
-/// Why a source broke off, without the name that a failed read or write repeats.
+/// Returns the reason why a source broke off, without the name that a failed read or write repeats.
 fn reason(error: &SourceError) -> &dyn Display {
     match error {
         SourceError::Io { error, .. } => error,
@@ -58,13 +58,13 @@ fn reason(error: &SourceError) -> &dyn Display {
     }
 }
 
-/// The work of the capturing thread.
+/// The state of the capturing thread.
 pub(crate) struct Capture {
     pub(crate) clock: Clock,
     pub(crate) stop: Stop,
     pub(crate) feed: Feed,
     pub(crate) given: Given,
-    /// Held only while it is used, so that a source that blocks keeps no endpoint alive.
+    /// The endpoint, which is held only while it is used, so that a source that blocks keeps no endpoint alive.
     pub(crate) endpoint: Weak<Handle<CallEndpoint>>,
     pub(crate) captured: References,
     pub(crate) coded: SyncSender<Coded>,
@@ -72,7 +72,7 @@ pub(crate) struct Capture {
 }
 
 impl Capture {
-    /// Starts the thread. It ends when it is asked to, when the source does, or when that or the encoder fails.
+    /// Starts the thread. It ends on request, at the end of the source, or when the source or the encoder fails.
     pub(crate) fn start(self) -> io::Result<JoinHandle<Result<(), CaptureError>>> {
         thread::Builder::new()
             .name("capture".into())
@@ -103,7 +103,7 @@ impl Capture {
             let captured = self.clock.now();
             let choice = self.feed.choices.get();
             if choice.codec != codec {
-                // Its first picture refers to none before it.
+                // The first picture of a codec refers to none before it.
                 codec = choice.codec;
                 encoder = codec.encoder(interval);
             }
@@ -111,15 +111,15 @@ impl Capture {
             if !taken.map_err(CaptureError::Encoder)? {
                 break;
             }
-            // A source that keeps its own time is waited for in `next`; here at most one frame of
-            // delay is caught up with, so that a stopped process does not send a burst of old ones.
+            // A source that keeps its own time blocks in `next`. Here at most one frame of delay is made up for, so
+            // that a suspended process does not send a burst of old pictures.
             next = (next + interval).max(self.clock.now() - interval);
             self.clock.sleep_until(next);
         }
         Ok(())
     }
 
-    /// Encodes one picture and hands it over; false if the endpoint is gone.
+    /// Encodes one picture and queues it; returns false if the endpoint has ended.
     fn take(
         &mut self,
         choice: Choice,
@@ -161,7 +161,7 @@ impl Capture {
             timestamp,
             picture: coded.picture,
         };
-        // A monitor that is behind loses figures, never the picture.
+        // A slow monitor loses figures, never the picture.
         let _ = self.coded.try_send(Coded {
             at: self.clock.now(),
             size_error: coded.size_error,
@@ -174,7 +174,7 @@ impl Capture {
         Ok(endpoint.is_some_and(|endpoint| endpoint.post(push).is_ok()))
     }
 
-    /// The answer of the endpoint, while it is there.
+    /// Returns the answer of the endpoint, while it exists.
     fn call<R: Send + 'static>(
         &self,
         question: impl FnOnce(&mut CallEndpoint, Instant) -> R + Send + 'static,

@@ -1,4 +1,4 @@
-//! The displaying thread: received frame → decoder → page and file, and how good and how late it was.
+//! The displaying thread: decoder, page and file, and the quality and delay of each frame.
 
 use std::io;
 use std::sync::Arc;
@@ -17,15 +17,15 @@ use evenkeel_net::Clock;
 use super::reference::References;
 use crate::page::Page;
 
-/// Quality at which the page shows pictures: faults that a viewer sees come from the call.
+/// The quality at which the page shows pictures, so high that visible faults come from the call.
 const PAGE_QUALITY: f64 = 90.0;
 
-/// The work of the displaying thread.
+/// The state of the displaying thread.
 pub(crate) struct Display {
     pub(crate) clock: Clock,
     pub(crate) decoder: StreamDecoder,
     pub(crate) frames: Receiver<ReceivedFrame>,
-    /// Takes the timestamps of frames that do not decode.
+    /// The channel for the timestamps of frames that do not decode.
     pub(crate) undecodable: SyncSender<u32>,
     pub(crate) originals: References,
     pub(crate) shown: SyncSender<ShownFrame>,
@@ -34,7 +34,7 @@ pub(crate) struct Display {
 }
 
 impl Display {
-    /// Starts the thread. It ends when the endpoint does.
+    /// Starts the thread, which ends when the endpoint does.
     pub(crate) fn start(self) -> io::Result<JoinHandle<io::Result<()>>> {
         thread::Builder::new()
             .name("display".into())
@@ -44,13 +44,14 @@ impl Display {
     fn run(mut self) -> io::Result<()> {
         while let Ok(frame) = self.frames.recv() {
             let Ok(decoded) = self.decoder.decode(&frame.picture) else {
-                // The picture before stays on display. The endpoint has room for as many as it has given.
+                // The picture before stays on display. The channel has room for as many frames as the endpoint has
+                // delivered.
                 let _ = self.undecodable.try_send(frame.timestamp);
                 continue;
             };
             let at = self.clock.now();
             let original = self.originals.take(frame.timestamp);
-            // A monitor that is behind loses figures, never the picture.
+            // A slow monitor loses figures, never the picture.
             let _ = self.shown.try_send(ShownFrame {
                 at,
                 codec: frame.picture.codec(),
@@ -72,7 +73,7 @@ impl Display {
     }
 }
 
-/// A picture as the page shows it.
+/// Codes a picture for the page.
 pub(crate) fn jpeg_for_page(picture: &Picture) -> Vec<u8> {
     encode(picture, Scale::from_quality(PAGE_QUALITY))
         .map(|image| jfif::write(&image))

@@ -1,4 +1,4 @@
-//! The present state of a run: a line for the terminal, a sample for the page.
+//! The present state of a run: a line for the terminal, and a sample for the page.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -26,7 +26,7 @@ const WINDOW: Duration = Duration::from_secs(1);
 pub(super) struct AtHand {
     pub(super) sends: bool,
     pub(super) receives: bool,
-    /// The link between the two, and so both ends of it.
+    /// The link between the two ends, and therefore both ends.
     pub(super) link: bool,
 }
 
@@ -36,11 +36,11 @@ pub(super) struct Live {
     start: Instant,
     now: Instant,
     snapshot: Option<Snapshot>,
-    /// The bytes sent, or received where no sender is at hand, at each tick of the window.
+    /// The bytes sent, or received if this process only receives, at each tick of the window.
     bytes: VecDeque<(Instant, Bytes)>,
     /// The filler among the bytes sent.
     filler: VecDeque<(Instant, Bytes)>,
-    /// The totals of TCP, where the link is ours.
+    /// The totals of TCP, where this process emulates the link.
     tcp: VecDeque<(Instant, Totals)>,
     shown: VecDeque<ShownFrame>,
     /// The frames shown since the start, by codec.
@@ -60,7 +60,7 @@ pub(super) struct Live {
 }
 
 impl Live {
-    /// Nothing has happened yet.
+    /// Creates the state before any event.
     pub(super) fn new(now: Instant) -> Self {
         Self {
             start: now,
@@ -69,7 +69,7 @@ impl Live {
         }
     }
 
-    /// Takes in an event of either end.
+    /// Handles an event of either end.
     pub(super) fn handle_event(&mut self, event: &CallEvent) {
         match event {
             CallEvent::Session(event) => match event.kind {
@@ -103,7 +103,7 @@ impl Live {
         }
     }
 
-    /// Takes in a frame that was shown.
+    /// Records a frame that was shown.
     pub(super) fn handle_shown(&mut self, frame: &ShownFrame) {
         self.displayed += 1;
         *self.shown_by.entry(frame.codec.name()).or_default() += 1;
@@ -112,7 +112,7 @@ impl Live {
         self.shown.push_back(*frame);
     }
 
-    /// Takes in the state at a tick, and forgets states older than the window.
+    /// Records the state at a tick, and forgets states older than the window.
     pub(super) fn handle_snapshot(&mut self, now: Instant, snapshot: Snapshot) {
         self.now = now;
         let oldest = now - WINDOW;
@@ -131,12 +131,12 @@ impl Live {
         self.snapshot = Some(snapshot);
     }
 
-    /// Takes in the choice on the page.
+    /// Records the choice on the page.
     pub(super) fn handle_choice(&mut self, choice: Choice) {
         self.choice = Some(choice);
     }
 
-    /// The parts at hand, of which there can be figures.
+    /// Returns the parts that are in this process, of which there can be figures.
     pub(super) fn at_hand(&self) -> AtHand {
         let state = self.snapshot.as_ref().map(|snapshot| snapshot.state);
         state.map_or_else(AtHand::default, |state| AtHand {
@@ -146,22 +146,22 @@ impl Live {
         })
     }
 
-    /// The source of the first end's rate, if that end sends.
+    /// Returns the source of the first end's rate, if that end sends.
     pub(super) fn rate_source(&self) -> Option<RateSource> {
         self.snapshot.as_ref()?.rate_source
     }
 
-    /// The deadline in force at the first end, if it sends.
+    /// Returns the deadline in force at the first end, if it sends.
     pub(super) fn deadline(&self) -> Option<Duration> {
         Some(self.sending()?.deadline)
     }
 
-    /// The losses per packet that TFRC does not count, with `--random-loss`.
+    /// Returns the losses per packet that TFRC does not count, with `--random-loss`.
     pub(super) fn tolerated_loss(&self) -> Option<f64> {
         self.sending()?.tolerated_loss
     }
 
-    /// Datagrams that the ends ignored, by kind.
+    /// Returns the datagrams that the ends ignored, by kind.
     pub(super) fn ignored(&self) -> BTreeMap<&'static str, u64> {
         let snapshot = self.snapshot.as_ref();
         snapshot.map_or_else(BTreeMap::new, |snapshot| snapshot.ignored.clone())
@@ -171,7 +171,7 @@ impl Live {
         self.snapshot.as_ref()?.sending
     }
 
-    /// The failure of a run that was to show pictures and has shown none, with the most likely cause.
+    /// Returns the failure of a run that should have shown pictures and has shown none, with the most likely cause.
     pub(super) fn no_picture(&self) -> Option<Failure> {
         let snapshot = self.snapshot.as_ref()?;
         let received = snapshot.state.received.filter(|_| self.displayed == 0)?;
@@ -192,7 +192,7 @@ impl Live {
         )))
     }
 
-    /// One line for the terminal.
+    /// Returns one line for the terminal.
     pub(super) fn line(&self) -> String {
         let sample = self.sample();
         let mbps = |bps: Option<f64>| bps.unwrap_or_default() / 1e6;
@@ -239,7 +239,7 @@ impl Live {
         line
     }
 
-    /// One sample for the page.
+    /// Returns one sample for the page.
     pub(super) fn sample(&self) -> Sample {
         let delays = self.shown.iter().filter_map(|frame| frame.delay);
         let delays: Vec<f64> = delays.map(millis).collect();
@@ -295,7 +295,7 @@ impl Live {
         self.snapshot.as_ref()?.path.as_ref()
     }
 
-    /// Of one flow in the mean.
+    /// Returns the mean rate of one flow.
     fn tcp_rate(&self) -> Option<Rate> {
         let ((_, first), (_, last)) = (self.tcp.front()?, self.tcp.back()?);
         last.rate_of_one_since(first)
@@ -306,13 +306,13 @@ impl Live {
     }
 }
 
-/// The mean rate over the ticks of the window, once there are two.
+/// Returns the mean rate over the ticks of the window, once there are two.
 fn rate(ticks: &VecDeque<(Instant, Bytes)>) -> Option<Rate> {
     let ((from, first), (to, last)) = (ticks.front()?, ticks.back()?);
     (to > from).then(|| (*last - *first) / (*to - *from))
 }
 
-/// Leaves two ticks at least, to take a difference of.
+/// Forgets old ticks, but keeps at least two, from which a difference is taken.
 fn forget<T>(ticks: &mut VecDeque<(Instant, T)>, oldest: Instant) {
     while ticks.len() > 2 && ticks.front().is_some_and(|(at, _)| *at < oldest) {
         ticks.pop_front();

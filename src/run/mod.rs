@@ -33,7 +33,7 @@ pub(crate) use self::call_process::CallProcessConfig;
 pub(crate) use self::monitor::LinkView;
 pub(crate) use self::warning::AwaitedReceiver;
 
-/// A run that has begun. A command adds what it alone has, and then [`watch`](Self::watch)es its ends.
+/// A run that has begun. A command adds its own parts, and then [`watch`](Self::watch)es its ends.
 pub(crate) struct CallRun<'a> {
     args: &'a RunArgs,
     pub(crate) clock: Clock,
@@ -55,7 +55,7 @@ pub(crate) struct Video {
 }
 
 impl<'a> CallRun<'a> {
-    /// Catches Ctrl-C and starts the clock; an error if the summary of the run would be empty.
+    /// Catches Ctrl-C and starts the clock; returns an error if the summary of the run would be empty.
     pub(crate) fn start(args: &'a RunArgs) -> Result<Self, Failure> {
         let stop = Stop::on_interrupt()?;
         outputs::summarised(args)?;
@@ -69,8 +69,8 @@ impl<'a> CallRun<'a> {
         })
     }
 
-    /// Refuses to write over a file that the run reads. `written` names those that the command writes beside the files of
-    /// every run.
+    /// Refuses to write over a file that the run reads. `written` names the files of the command in addition to
+    /// those of every run.
     pub(crate) fn spare(
         &self,
         read: &[NamedFile<'_>],
@@ -100,8 +100,8 @@ impl<'a> CallRun<'a> {
         })
     }
 
-    /// Runs the ends until the run is over, and writes its summary. The first end sends if one does, the last receives if
-    /// one does; two ends are each other's peers.
+    /// Runs the ends until the run is over, and writes its summary. If an end sends, it is the first; if one
+    /// receives, it is the last. Two ends are each other's peers.
     pub(crate) fn watch(
         self,
         outputs: Outputs,

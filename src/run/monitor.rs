@@ -24,9 +24,9 @@ use crate::stop::Stop;
 use crate::tcp::{Measured, TcpFlows};
 use crate::trace;
 
-/// How often the state is sampled, for the page and the means.
+/// The interval at which the state is sampled, for the page and the means.
 const TICK_INTERVAL: Duration = Duration::from_millis(100);
-/// Ticks from one line on the terminal to the next.
+/// The number of ticks from one line on the terminal to the next.
 const TICKS_PER_LINE: u32 = 10;
 
 /// The emulated link, if there is one.
@@ -51,10 +51,10 @@ pub(super) struct MonitorConfig {
     pub(super) receiver: Option<AwaitedReceiver>,
 }
 
-/// A run under way.
+/// A running monitor.
 pub(super) struct Monitor {
     config: MonitorConfig,
-    /// The ends at hand, the one that sends first.
+    /// The ends in this process, the one that sends first.
     ends: Vec<(&'static str, CallProcess)>,
     until: Option<Instant>,
     /// The end of the warm-up.
@@ -69,7 +69,7 @@ pub(super) struct Monitor {
 }
 
 impl Monitor {
-    /// A monitor of these ends.
+    /// Creates a monitor of these ends.
     pub(super) fn new(
         config: MonitorConfig,
         args: &RunArgs,
@@ -127,7 +127,7 @@ impl Monitor {
             || self.ends.iter().any(|(_, end)| end.has_ended())
     }
 
-    /// Takes in the events and figures since the last tick, and samples the state.
+    /// Reads the events and figures since the last tick, and samples the state.
     fn gather(&mut self) -> Result<(), Failure> {
         self.gather_events()?;
         let now = self.config.clock.now();

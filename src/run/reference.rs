@@ -1,4 +1,4 @@
-//! Captured pictures, kept until they are shown: the originals of quality and delay where both ends run in one process.
+//! Keeps captured pictures until they are shown, to measure quality and delay if both ends run in one process.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,15 +6,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use evenkeel_codec::picture::Picture;
 use tfrc::time::Instant;
 
-/// Frames kept. Four seconds at 25 fps: beyond that a frame is no longer waited for.
+/// The most frames that are kept: four seconds at 25 fps, after which a frame is no longer expected.
 const MAX_ORIGINALS: usize = 100;
 
 /// One captured picture.
 #[derive(Clone)]
 pub(crate) struct Original {
-    /// Its RTP timestamp.
+    /// The RTP timestamp of the picture.
     pub(crate) timestamp: u32,
-    /// When it was captured.
+    /// The time of capture.
     pub(crate) captured: Instant,
     /// The picture itself.
     pub(crate) picture: Arc<Picture>,
@@ -34,7 +34,7 @@ impl References {
         kept.push_back(original);
     }
 
-    /// Takes the original of a frame, and forgets those before it.
+    /// Takes the original of a frame, and forgets earlier ones.
     pub(crate) fn take(&self, timestamp: u32) -> Option<Original> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let position = kept

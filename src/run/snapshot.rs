@@ -1,4 +1,4 @@
-//! Both ends and the link of a run at one moment, as the report, the terminal and the page need them.
+//! The state of both ends and the link at one moment, for the report, the terminal and the page.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub(super) struct Sending {
     pub(super) tolerated_loss: Option<f64>,
 }
 
-/// Both ends and the link at one moment.
+/// The state of both ends and the link at one moment.
 #[derive(Default)]
 pub(super) struct Snapshot {
     /// The state for the report.
@@ -42,7 +42,7 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
-    /// Asks the first end, which sends, the last, which receives, and the link.
+    /// Reads the state of the first end, which sends, of the last, which receives, and of the link.
     pub(super) fn take(
         ends: &[(&'static str, CallProcess)],
         relay: Option<&RelayHandle<TcpFlows>>,
@@ -113,8 +113,8 @@ impl Snapshot {
         }
     }
 
-    /// The link, its TCP and the sender's choice as the page's sliders show them: the delay is the base round trip.
-    /// Nothing without a link.
+    /// Returns the link, its TCP flows and the sender's choice in the form of the page's sliders. The delay is the
+    /// base round trip. The result is empty without a link.
     pub(super) fn knobs(&self, choice: Option<Choice>) -> Knobs {
         let Some(link) = &self.link else {
             return Knobs::default();
@@ -136,7 +136,7 @@ impl Snapshot {
     }
 }
 
-/// The share of packets that a loss model drops.
+/// Returns the share of packets that a loss model drops.
 fn probability(loss: Loss) -> f64 {
     match loss {
         // The share that a policer drops depends on the load.

@@ -1,4 +1,4 @@
-//! Reports pictures that stop coming, from the source or from the peer, once a stall, and when they come again.
+//! Reports a stall of the source or of the peer once, and the return of its pictures.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,27 +9,27 @@ use evenkeel_media::event::EventKind as MediaEvent;
 use evenkeel_rtp::session::EventKind as SessionEvent;
 use tfrc::time::{Duration, Instant};
 
-/// A time without a picture this long is a stall, unless pictures come as seldom.
+/// The time without a picture that is a stall, unless pictures are as rare.
 const STALL_AFTER: Duration = Duration::from_secs(3);
-/// A stall lasts at least this many times the last interval between two pictures.
+/// The multiple of the last interval between two pictures that a stall lasts at least.
 const STALL_INTERVALS: u32 = 3;
-/// A longer interval between two pictures was a stall itself.
+/// The interval between two pictures above which the interval was a stall itself.
 const MAX_PICTURE_INTERVAL: Duration = Duration::from_secs(10);
 /// A source is not reported as stalled if this process was itself suspended for longer than this.
 const SELF_SUSPENDED_AFTER: Duration = Duration::from_secs(1);
 
-/// Counts the pictures that a source gave.
+/// Counts the pictures that a source delivered.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Given(Arc<AtomicU64>);
 
 impl Given {
-    /// One more.
+    /// Counts one more picture.
     pub(crate) fn count(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// The pictures that an end waits for: to send, and to show.
+/// The pictures that an end waits for, to send and to show.
 #[derive(Debug)]
 pub(crate) struct Stalls {
     source: Option<(String, Given, u64, Stall)>,
@@ -39,7 +39,7 @@ pub(crate) struct Stalls {
 }
 
 impl Stalls {
-    /// The stalls of an end that sends the pictures of this source, if there is one.
+    /// Creates the stalls of an end that sends the pictures of this source, if there is one.
     pub(crate) fn new(now: Instant, source: Option<(String, Given)>) -> Self {
         Self {
             source: source.map(|(name, given)| (name, given, 0, Stall::new(Some(now)))),
@@ -49,7 +49,7 @@ impl Stalls {
         }
     }
 
-    /// Takes in an event of the end.
+    /// Handles an event of the end.
     pub(crate) fn handle_event(&mut self, event: &CallEvent) {
         match event {
             CallEvent::Session(event) => match event.kind {
@@ -63,7 +63,7 @@ impl Stalls {
                 _ => {}
             },
             CallEvent::Media(event) => {
-                // Each picture that came, even in part, ends as one of these.
+                // Each picture of which some part arrived ends as one of these.
                 if let MediaEvent::Shown { .. } | MediaEvent::Dropped { .. } = event.kind
                     && let Some((address, stall)) = &mut self.peer
                 {
@@ -74,7 +74,7 @@ impl Stalls {
         }
     }
 
-    /// The lines to print now.
+    /// Returns the lines to print now.
     pub(crate) fn poll(&mut self, now: Instant) -> Vec<String> {
         let suspended = now.saturating_since(self.polled);
         self.polled = now;
@@ -132,7 +132,7 @@ impl Stall {
         }
     }
 
-    /// Takes in a picture; the length of the stall that it ends, if that was reported.
+    /// Records a picture; returns the length of the stall that it ends, if that was reported.
     fn handle_picture(&mut self, at: Instant) -> Option<Duration> {
         let time = self
             .since
@@ -142,7 +142,7 @@ impl Stall {
         std::mem::take(&mut self.is_reported).then_some(time)
     }
 
-    /// The time without a picture, if it is to be reported now.
+    /// Returns the time without a picture, if it must be reported now.
     fn poll(&mut self, now: Instant, suspended: Option<Duration>) -> Option<Duration> {
         let since = self.since? + suspended.unwrap_or_default();
         self.since = Some(since);
@@ -165,7 +165,7 @@ mod tests {
         Instant::from_millis(ms)
     }
 
-    /// The lines about a source that gives a picture at these times, polled at the times `polled`.
+    /// Returns the lines about a source that delivers pictures at these times, polled at the times `polled`.
     fn lines_of(times: &[u64], polled: impl Iterator<Item = u64>) -> Vec<String> {
         let given = Given::default();
         let mut stalls = Stalls::new(at(0), Some(("pipe.y4m".into(), given.clone())));
@@ -204,10 +204,10 @@ mod tests {
     fn seldom_pictures_and_suspended_process_are_no_stalls() {
         let seldom: Vec<u64> = (0..10).map(|n| n * 2_000).collect();
         assert_eq!(lines_of(&seldom, ticks(18_000)), [""; 0]);
-        // Whether the first is a stall cannot be known.
+        // The first interval may or may not be a stall.
         let more_so: Vec<u64> = (0..10).map(|n| n * 6_000).collect();
         assert_eq!(lines_of(&more_so, ticks(54_000)).len(), 2);
-        // A stall is not taken as an interval: half a minute after a long one the next is reported.
+        // A stall is not taken for an interval: half a minute after a long one the next stall is reported.
         assert_eq!(lines_of(&[0, 100, 40_000], ticks(69_900)).len(), 2);
         assert_eq!(lines_of(&[0, 100, 40_000], ticks(70_100)).len(), 3);
         let stopped = [0, 100, 200, 6_000, 6_100];

@@ -22,7 +22,7 @@ pub(super) struct RunSummary<'a> {
 }
 
 impl RunSummary<'_> {
-    /// Five lines at most, of what is known: rates, frames, delay, network, quality.
+    /// Returns at most five lines of the available figures: rates, frames, delay, network, quality.
     pub(super) fn lines(&self, summary: &Summary, live: &Live) -> Vec<String> {
         let at_hand = live.at_hand();
         let mbps = |rate: Rate| rate.bits_per_sec() / 1e6;
@@ -127,7 +127,7 @@ impl RunSummary<'_> {
             .collect()
     }
 
-    /// The summary; what was not at hand is null.
+    /// Returns the summary as JSON; unavailable values are null.
     pub(super) fn as_json(&self, summary: &Summary, live: &Live) -> Value {
         let at_hand = live.at_hand();
         let (flows, throughput) = self.tcp;
@@ -184,7 +184,7 @@ mod tests {
     use tfrc::time::Instant;
     use tfrc::units::Bytes;
 
-    /// A run in which the sender, the receiver and the link are at hand, or not.
+    /// Returns a run in which the sender, the receiver and the link are in this process, or not.
     fn live_with([sends, receives, link]: [bool; 3]) -> Live {
         let mut live = Live::new(Instant::ZERO);
         let snapshot = Snapshot {
@@ -262,7 +262,7 @@ mod tests {
         );
     }
 
-    /// 0 would say that frames were looked for. No end knows when its peer captured a picture, or showed it.
+    /// A count of 0 would say that frames were counted. No end knows when its peer captured or showed a picture.
     #[test]
     fn frames_of_an_absent_end_are_null() {
         let (zero, null) = (json!(0), Value::Null);

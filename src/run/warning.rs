@@ -20,7 +20,7 @@ macro_rules! caught {
     };
 }
 
-/// The warning that goes with an event, if one does.
+/// Returns the warning for an event, if it has one.
 pub(crate) fn of(event: &CallEvent) -> Option<Cow<'static, str>> {
     match event {
         CallEvent::Session(event) => of_session(&event.kind),
@@ -46,7 +46,7 @@ pub(crate) struct AwaitedReceiver {
 }
 
 impl AwaitedReceiver {
-    /// The reason for which nothing more is sent, if this event is one.
+    /// Returns the reason for which nothing more is sent, if this event is one.
     pub(crate) fn lost(&self, event: &EventKind) -> Option<String> {
         let Self { address, give_up } = self;
         match event {

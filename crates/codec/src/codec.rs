@@ -1,4 +1,4 @@
-//! The codecs, by name, and what each can do: the one file that knows all of them.
+//! The codecs by name, with the capabilities of each; no other file knows all codecs.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use crate::{dv, h264, mjpeg, rate_target, raw};
 /// A codec, by name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Codec {
-    /// Motion JPEG (RFC 2435): each frame by itself, of any size asked for.
+    /// Motion JPEG (RFC 2435): each frame by itself, of any requested size.
     #[default]
     Mjpeg,
     /// Uncompressed 4:2:2 (RFC 4175): where the path carries less, whole frames are left out.
@@ -23,10 +23,10 @@ pub enum Codec {
 }
 
 impl Codec {
-    /// All of them.
+    /// All codecs.
     pub const ALL: [Self; 4] = [Self::Mjpeg, Self::Raw, Self::H264, Self::Dv];
 
-    /// The name by which it is chosen.
+    /// Returns the name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Mjpeg => "mjpeg",
@@ -36,17 +36,17 @@ impl Codec {
         }
     }
 
-    /// True if it codes any picture; DV is only sent by a source that has it.
+    /// Returns true if the codec codes any picture; DV is only sent by a source that has it.
     pub const fn codes_pictures(self) -> bool {
         !matches!(self, Self::Dv)
     }
 
-    /// True if its frames are of the size that they are, whatever is asked for.
+    /// Returns true if frames have a size of their own, whatever size is requested.
     pub const fn has_own_size(self) -> bool {
         matches!(self, Self::Raw | Self::Dv)
     }
 
-    /// What it can do, in a line.
+    /// Returns a description of the codec in a line.
     pub const fn summary(self) -> &'static str {
         match self {
             Self::Mjpeg => {
@@ -64,7 +64,7 @@ impl Codec {
         }
     }
 
-    /// The size nearest to this one that it can send.
+    /// Returns the nearest size to this one that the codec can send.
     pub fn nearest_size(self, (width, height): (usize, usize)) -> (usize, usize) {
         match self {
             Self::Mjpeg => (mjpeg::nearest_side(width), mjpeg::nearest_side(height)),
@@ -74,7 +74,7 @@ impl Codec {
         }
     }
 
-    /// The sizes that it can send, in words.
+    /// Returns the sizes that the codec can send, in words.
     pub const fn possible_sizes(self) -> &'static str {
         match self {
             Self::Mjpeg => mjpeg::POSSIBLE_SIZES,
@@ -84,7 +84,7 @@ impl Codec {
         }
     }
 
-    /// A new encoder, for pictures that come every `interval`.
+    /// Creates an encoder for pictures that are captured every `interval`.
     pub fn encoder(self, interval: Duration) -> Box<dyn VideoEncoder> {
         match self {
             Self::Mjpeg => Box::new(rate_target::Encoder::new()),
@@ -94,7 +94,7 @@ impl Codec {
         }
     }
 
-    /// A new decoder.
+    /// Creates a decoder.
     pub fn decoder(self) -> Box<dyn VideoDecoder> {
         match self {
             Self::Mjpeg => Box::new(mjpeg::Decoder::new()),
@@ -106,7 +106,7 @@ impl Codec {
 }
 
 impl CodedPicture {
-    /// The codec that made it.
+    /// Returns the codec of the picture.
     pub const fn codec(&self) -> Codec {
         match self {
             Self::Jpeg(_) => Codec::Mjpeg,
@@ -132,7 +132,7 @@ impl FromStr for Codec {
     }
 }
 
-/// No codec has this name.
+/// The error that no codec has this name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no such codec; there are {}", Codec::ALL.map(Codec::name).join(", "))]
 pub struct UnknownCodec;

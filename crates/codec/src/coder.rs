@@ -9,11 +9,11 @@ use crate::picture::{CodedPicture, Picture};
 /// The encoder's target for a captured picture.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FrameTarget {
-    /// The size to aim at, of the coded bytes ([`CodedPicture::size`]).
+    /// The size to aim at, in coded bytes ([`CodedPicture::size`]).
     pub size: Bytes,
     /// The rate of coded bytes that the path carries, for a codec whose frames have a size of their own.
     pub rate: Rate,
-    /// From capture to display, at the latest.
+    /// The longest time from capture to display.
     pub deadline: Duration,
     /// True while the deadline is longer than the configured one.
     pub stretched: bool,
@@ -23,11 +23,10 @@ pub struct FrameTarget {
 
 /// Codes the pictures of a stream.
 pub trait VideoEncoder: Send {
-    /// Codes a picture as the path's target asks; `None` if it is to be left out, for the sake of
-    /// those that are sent.
+    /// Codes a picture to the path's target; `None` if the picture is left out for the sake of others.
     ///
     /// # Errors
-    /// If no picture like this one will ever be coded.
+    /// Returns an error if no picture like this one can ever be coded.
     fn encode(
         &mut self,
         picture: &Picture,
@@ -35,43 +34,43 @@ pub trait VideoEncoder: Send {
     ) -> Result<Option<Coded>, EncodeError>;
 }
 
-/// A picture that was coded.
+/// The result of an encoder.
 #[derive(Clone, Debug)]
 pub struct Coded {
-    /// What crosses the wire.
+    /// The coded picture, as it crosses the wire.
     pub picture: CodedPicture,
-    /// How far its size is from what was asked for and could be reached, as a share of that.
+    /// The distance of its size from the reachable part of the target, as a share of it.
     pub size_error: f64,
 }
 
-/// Why a picture is not coded, nor those that follow it.
+/// The reason for which neither this picture nor later ones are coded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(transparent)]
 pub enum EncodeError {
     /// The codec has no pictures of this size.
     Size(#[from] PictureSizeError),
-    /// There is no memory for the encoder, or it fails at any quantiser.
+    /// The encoder has no memory, or fails at any quantiser.
     H264(evenkeel_h264::Error),
 }
 
-/// A picture of a size that the codec cannot send.
+/// The error that the codec cannot send pictures of this size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("picture of {width}x{height}: {possible}")]
 pub struct PictureSizeError {
-    /// Columns.
+    /// The width.
     pub width: usize,
-    /// Rows.
+    /// The height.
     pub height: usize,
-    /// What it could send.
+    /// The sizes that the codec can send.
     pub possible: &'static str,
 }
 
 /// Decodes the pictures of a stream.
 pub trait VideoDecoder: Send {
-    /// Decodes a picture; what is missing or damaged is concealed.
+    /// Decodes a picture, and conceals its missing or damaged parts.
     ///
     /// # Errors
-    /// If nothing of it can be shown. The decoder is then unchanged.
+    /// Returns an error if nothing of the picture can be shown. The decoder is then unchanged.
     fn decode(&mut self, picture: &CodedPicture) -> Result<Decoded, DecodeError>;
 }
 
@@ -80,48 +79,48 @@ pub trait VideoDecoder: Send {
 pub struct Decoded {
     /// The picture, in I420.
     pub picture: Picture,
-    /// Its [parts](CodedPicture::parts) that were missing or damaged and are shown as they were in the
-    /// picture before, or black if there is none of this size.
+    /// The number of missing or damaged [parts](CodedPicture::parts). They are shown as in the picture before, or
+    /// black if there is none of this size.
     pub concealed: usize,
 }
 
-/// Why a coded picture has no picture at all. Bytes that do not decode only damage their part.
+/// The reason for which a coded picture gives no picture at all. Bytes that do not decode only damage their part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// The image contradicts itself.
     #[error(transparent)]
     Jpeg(JpegImageError),
-    /// The samples are not as many as the size says.
+    /// The number of samples contradicts the size.
     #[error("an uncompressed picture has not the samples of its size")]
     Raw,
-    /// Its units do not decode, or what they refer to is missing.
+    /// The units do not decode, or refer to missing pictures.
     #[error(transparent)]
     H264(evenkeel_h264::decoder::DecodeError),
-    /// It is no frame of DV, or there is none before it to fill its holes.
+    /// The bytes are no frame of DV, or no earlier frame can fill the holes.
     #[error("a frame of DV without its blocks")]
     Dv,
-    /// It is of another codec.
+    /// The picture is of another codec.
     #[error("a picture of another codec")]
     OtherCodec,
 }
 
-/// Why an image has no picture at all. Bytes that do not decode only damage their interval.
+/// The reason for which an image gives no picture at all. Bytes that do not decode only damage their interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JpegImageError {
     /// A side is 0 or above 2040.
     #[error("image of {width}x{height}: it must be 1x1 to 2040x2040")]
     Size {
-        /// Columns claimed.
+        /// The width in the image.
         width: u16,
-        /// Rows claimed.
+        /// The height in the image.
         height: u16,
     },
-    /// The image has not the intervals that its size and restart interval make.
+    /// The number of intervals contradicts the size and the restart interval.
     #[error("{found} restart intervals: the image's size needs {expected}")]
     Intervals {
-        /// As many as there are.
+        /// The number of intervals.
         found: usize,
-        /// As many as there must be.
+        /// The required number of intervals.
         expected: usize,
     },
 }

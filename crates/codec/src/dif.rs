@@ -1,16 +1,16 @@
-//! The DIF blocks of DV: 80 bytes, each of which says where in its frame it belongs (IEC 61834-2, SMPTE 314M §7).
+//! The DIF blocks of DV: 80 bytes that name their place in a frame (IEC 61834-2, SMPTE 314M §7).
 
-/// The bytes of a DIF block, its ID among them.
+/// The bytes of a DIF block, including its ID.
 pub const BLOCK: usize = 80;
 
-/// The blocks of a DIF sequence: its header, 2 of subcode, 3 of VAUX, then nine times a block of audio
-/// and fifteen of video.
+/// The blocks of a DIF sequence: a header, 2 of subcode, 3 of VAUX, then nine times a block of audio and fifteen of
+/// video.
 pub const SEQUENCE_BLOCKS: usize = 150;
 
-/// Of these, those that hold sound.
+/// The blocks of sound in a DIF sequence.
 pub const AUDIO_BLOCKS: u8 = 9;
 
-/// And those that hold a macroblock each.
+/// The blocks of video in a DIF sequence, which have a macroblock each.
 pub const VIDEO_BLOCKS: u8 = 135;
 
 /// A scanning system at 25 Mb/s.
@@ -23,10 +23,10 @@ pub enum System {
 }
 
 impl System {
-    /// Both.
+    /// Both systems.
     pub const ALL: [Self; 2] = [Self::Lines525, Self::Lines625];
 
-    /// DIF sequences in a frame.
+    /// Returns the DIF sequences in a frame.
     pub const fn sequences(self) -> usize {
         match self {
             Self::Lines525 => 10,
@@ -34,12 +34,12 @@ impl System {
         }
     }
 
-    /// The bytes of a frame: 120,000 or 144,000.
+    /// Returns the length of a frame: 120,000 or 144,000 bytes.
     pub const fn frame_len(self) -> usize {
         self.sequences() * SEQUENCE_BLOCKS * BLOCK
     }
 
-    /// Columns and rows.
+    /// Returns the width and height.
     pub const fn size(self) -> (usize, usize) {
         match self {
             Self::Lines525 => (720, 480),
@@ -47,7 +47,7 @@ impl System {
         }
     }
 
-    /// Frames a second, as a fraction.
+    /// Returns the frames a second, as a fraction.
     pub const fn frame_rate(self) -> (u32, u32) {
         match self {
             Self::Lines525 => (30_000, 1_001),
@@ -55,7 +55,7 @@ impl System {
         }
     }
 
-    /// What `encode` says of it in a session description (RFC 6469 §3.1.1).
+    /// Returns the value of `encode` in a session description (RFC 6469 §3.1.1).
     pub const fn encode(self) -> &'static str {
         match self {
             Self::Lines525 => "SD-VCR/525-60",
@@ -63,15 +63,16 @@ impl System {
         }
     }
 
-    /// True of that name and of those that mean the same: SMPTE 314M and 306M have the blocks of IEC 61834
-    /// in 525 lines, and another sampling of colour in 625.
+    /// Returns true for the value of this system and for equivalent ones: SMPTE 314M and 306M have the blocks of
+    /// IEC 61834 in 525 lines, but another sampling of colour in 625.
     pub fn is_encoded_as(self, encode: &str) -> bool {
         let same = ["314M-25/525-60", "306M/525-60"];
         encode == self.encode() || (self == Self::Lines525 && same.contains(&encode))
     }
 
-    /// What the header block of a DIF sequence says: its DSF bit, and its application ID, which in 625
-    /// lines distinguishes the sampling of IEC 61834 from the sampling of SMPTE 314M. `None` if it is no header block of ours.
+    /// Reads the system from the header block of a DIF sequence: its DSF bit, and in 625 lines its application ID,
+    /// which distinguishes the sampling of IEC 61834 from that of SMPTE 314M. Returns `None` for other blocks and
+    /// systems.
     pub fn of_header(block: &[u8]) -> Option<Self> {
         let id = BlockId::parse(block)?;
         let (Section::Header, &[flags, track, ..]) = (id.section, block.get(3..)?) else {
@@ -85,16 +86,16 @@ impl System {
     }
 }
 
-/// What a DIF block holds.
+/// The content of a DIF block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Section {
-    /// What begins a DIF sequence.
+    /// The header of a DIF sequence.
     Header,
     /// Time codes.
     Subcode,
-    /// About the video.
+    /// Data about the video.
     Vaux,
-    /// Audio, and about it.
+    /// Audio, and data about it.
     Audio,
     /// A macroblock.
     Video,
@@ -103,17 +104,17 @@ pub enum Section {
 /// The ID that begins a DIF block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockId {
-    /// What it holds.
+    /// The content of the block.
     pub section: Section,
-    /// Its DIF sequence, from 0.
+    /// The DIF sequence of the block, from 0.
     pub sequence: u8,
-    /// Its number within its section and sequence, from 0.
+    /// The number of the block within its section and sequence, from 0.
     pub number: u8,
 }
 
 impl BlockId {
-    /// Reads the first bytes of a block. `None` for a section that there is not, a block number beyond
-    /// its section, and the second channel that only formats of 50 Mb/s and more have.
+    /// Reads the first bytes of a block. Returns `None` for an unknown section, a block number beyond its section,
+    /// and the second channel, which only formats of 50 Mb/s and more have.
     pub fn parse(block: &[u8]) -> Option<Self> {
         let &[kind, place, number, ..] = block else {
             return None;
@@ -134,7 +135,7 @@ impl BlockId {
         })
     }
 
-    /// The first bytes of the block; what is reserved in them is ones.
+    /// Returns the first bytes of the block; reserved bits are ones.
     pub const fn to_bytes(self) -> [u8; 3] {
         let kind = match self.section {
             Section::Header => 0,
@@ -146,7 +147,7 @@ impl BlockId {
         [kind << 5 | 0x1f, self.sequence << 4 | 7, self.number]
     }
 
-    /// The block that stands there, counted in blocks.
+    /// Returns the block at this place, counted in blocks.
     pub const fn at(place: usize) -> Self {
         let within = place % SEQUENCE_BLOCKS;
         let (section, number) = match within {
@@ -166,7 +167,7 @@ impl BlockId {
         }
     }
 
-    /// Where the block stands in its frame, counted in blocks.
+    /// Returns the place of the block in its frame, counted in blocks.
     pub fn place(self) -> usize {
         let number = usize::from(self.number);
         let within = match self.section {
@@ -185,7 +186,7 @@ mod tests {
     use super::*;
     use crate::test_support::dv_frame;
 
-    /// Every block of a frame, in the order in which a file has them.
+    /// Returns every block of a frame, in the order of a file.
     fn frame(system: System) -> Vec<u8> {
         dv_frame(system, 0).data
     }

@@ -1,34 +1,38 @@
-//! When a picture is coded with half of its sides, or a quarter.
+//! Decides when a picture is coded with a half or a quarter of its sides.
 //!
-//! A picture that would need a very coarse scale is better with half of its sides: its blocks' means and ends alone take
-//! 1.9 kB at 352x288, all of 380 kb/s at 25 frames a second, and less cannot be had. Coded with half of the sides and shown
-//! interpolated, 2,000 bytes give 33.2 dB in place of 26.1 in a talking head (carphone), 32.0 and 25.9 in a film (bikes),
-//! 28.9 and 24.8 in the scene; the least is 500 bytes, with a quarter of the sides 150. See decision 12.
+//! If a picture would need a very coarse scale, half of its sides give a better result. The means and ends of its
+//! blocks alone take 1.9 kB at 352x288, all of 380 kb/s at 25 frames a second, and no scale takes less. With half
+//! of the sides, interpolated for display, 2,000 bytes give 33.2 dB instead of 26.1 in a talking head (carphone),
+//! 32.0 instead of 25.9 in a film (bikes), and 28.9 instead of 24.8 in the scene. The least size is 500 bytes, and
+//! 150 with a quarter of the sides. See decision 12.
 //!
-//! How coarse that scale is depends on the picture: halving takes what is finer than the half shows, and coding what is
-//! finer than the scale. The first can be measured before anything is coded. Whole and half have equal PSNR at the same size
-//! where log2 of the whole's scale is 0.45 of log2 of the mean square that halving takes, and 0.1: within 0.3 octaves of
-//! scale in the root mean square, over the scene and three clips from 176x144 to 1280x720, of whole and half as of half and
-//! quarter, where the scale itself lies anywhere between 0.2 and 3.4 octaves.
+//! The coarseness of that scale depends on the picture: halving removes detail finer than the half, and coding
+//! removes detail finer than the scale. The loss by halving can be measured before anything is coded. Whole and
+//! half have equal PSNR at the same size where log2 of the whole's scale is 0.45 of log2 of the mean square that
+//! halving removes, plus 0.1. This holds within 0.3 octaves of scale in the root mean square, over the scene and
+//! three clips from 176x144 to 1280x720, for whole and half as for half and quarter, while the scale itself varies
+//! between 0.2 and 3.4 octaves.
 
 use crate::log2::log2;
 use crate::picture::Picture;
 use crate::resize::{HALVINGS, halved, lost_by_halving};
 
-/// Octaves of scale for an octave of the mean square that halving takes, above which a picture is better halved.
+/// The octaves of scale for an octave of the mean square that halving removes, above which a picture is better
+/// halved.
 const HALVING_SLOPE: f64 = 0.45;
 
-/// Octaves by which JFIF's steps, which the scale counts, are finer than a picture's, which halving is measured in.
+/// The octaves by which JFIF's steps, the unit of the scale, are finer than a picture's steps, the unit of halving.
 const JFIF_STEP_OCTAVES: f64 = 0.22;
 
 /// Octaves by which the scale is finer with half of the sides, at the same size.
 pub(crate) const HALF_SCALE_OCTAVES: f64 = 2.5;
 
-/// Octaves of scale, beyond these, by which a half is too fine to stay one: 1.3 times the bytes or so, so that sides do not
-/// change with each picture. Equal PSNR lies between the two bounds, equal SSIM mostly at a few more bytes.
+/// The further octaves of scale by which a half is too fine to stay one. They are 1.3 times the bytes or so, so
+/// that sides do not change with each picture. Equal PSNR lies between the two bounds, equal SSIM mostly at a few
+/// more bytes.
 const HYSTERESIS_OCTAVES: f64 = 0.8;
 
-/// A picture and its halves, as far as they were asked for.
+/// A picture and the halves of it that were computed.
 pub(crate) struct Halves<'a> {
     picture: &'a Picture,
     halves: Vec<Picture>,
@@ -42,7 +46,7 @@ impl<'a> Halves<'a> {
         }
     }
 
-    /// How often the sides can be halved, if not so often.
+    /// Returns how often the sides can be halved, at most `halvings` times.
     pub(crate) fn at_most(&mut self, halvings: usize) -> usize {
         while self.halves.len() < halvings {
             let last = self.get(self.halves.len());
@@ -54,7 +58,7 @@ impl<'a> Halves<'a> {
         halvings.min(self.halves.len())
     }
 
-    /// The picture with its sides halved so often, which [they can be](Self::at_most).
+    /// Returns the picture with its sides halved this often, which [must be possible](Self::at_most).
     pub(crate) fn get(&self, halvings: usize) -> &Picture {
         match halvings.checked_sub(1) {
             Some(index) => &self.halves[index],
@@ -62,11 +66,11 @@ impl<'a> Halves<'a> {
         }
     }
 
-    /// How often the sides are better halved, if they are halved so often now and the scale is that many octaves above the
-    /// tables of Annex K.
+    /// Returns the better number of halvings, given the present number and the scale in octaves above the tables of
+    /// Annex K.
     pub(crate) fn better(&self, halvings: usize, scale: f64) -> usize {
         let picture = self.get(halvings);
-        // The least bound is what halving has if it takes nothing.
+        // The least possible bound is that of a picture from which halving removes nothing.
         let may_be_coarse =
             scale > JFIF_STEP_OCTAVES && halvings < HALVINGS && can_be_halved(picture);
         if may_be_coarse && scale > coarse(picture) {
@@ -83,12 +87,12 @@ impl<'a> Halves<'a> {
     }
 }
 
-/// Octaves of scale above which a picture is better halved.
+/// Returns the octaves of scale above which a picture is better halved.
 fn coarse(picture: &Picture) -> f64 {
     HALVING_SLOPE * log2(lost_by_halving(picture)) + JFIF_STEP_OCTAVES
 }
 
-/// True if the sides of the half are multiples of eight, which RFC 2435 can carry.
+/// Returns true if the sides of the half are multiples of eight, which RFC 2435 can carry.
 fn can_be_halved(picture: &Picture) -> bool {
     !picture.data().is_empty()
         && picture.width().is_multiple_of(16)
@@ -106,7 +110,7 @@ mod tests {
         assert!((JFIF_STEP_OCTAVES - octaves).abs() < 0.005, "{octaves}");
     }
 
-    /// Columns in turn so far apart, of which halving leaves the mean.
+    /// Returns a picture of alternating columns that differ by `apart`, of which halving leaves the mean.
     fn columns(apart: u8) -> Picture {
         let mut picture = Picture::new(64, 64);
         for (i, sample) in picture.planes_mut()[0].iter_mut().enumerate() {
@@ -117,7 +121,7 @@ mod tests {
 
     #[test]
     fn picture_is_halved_when_coding_costs_more() {
-        // A mean square of 4 is two octaves, of 1,024 ten.
+        // A mean square of 4 is two octaves, and one of 1,024 ten.
         for (apart, bound) in [(4, 1.12), (64, 4.72)] {
             let picture = columns(apart);
             let halves = Halves::of(&picture);

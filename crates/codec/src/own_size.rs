@@ -54,7 +54,7 @@ impl<C: OwnSize> VideoEncoder for OwnSizeEncoder<C> {
         }
         Ok(Some(Coded {
             picture: code(),
-            // No other size could be reached.
+            // The picture has no other size.
             size_error: 0.0,
         }))
     }

@@ -1,4 +1,4 @@
-//! The picture in its two forms: samples, and what a codec makes of them for the wire.
+//! The picture in its two forms: samples, and the coded form for the wire.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -7,19 +7,20 @@ use tfrc::units::Bytes;
 
 use crate::dif::{BLOCK, System};
 
-/// Luma of black as video has it (ITU-R BT.601 and BT.709).
+/// The luma of black in video (ITU-R BT.601 and BT.709).
 pub const BLACK: u8 = 16;
-/// Luma of white.
+/// The luma of white.
 pub const WHITE: u8 = 235;
-/// Chroma of greys.
+/// The chroma of greys.
 pub const GREY: u8 = 128;
-/// Chroma of the strongest colours, either way.
+/// The chroma of the strongest colours, in both directions.
 pub const CHROMA: (u8, u8) = (16, 240);
 
 /// A picture in planar 4:2:0 (I420): luma, then Cb, then Cr, each without padding.
 ///
-/// Odd sizes are allowed; the chroma planes are rounded up. Levels mean what they do in video: [`BLACK`] to [`WHITE`], and
-/// [`CHROMA`] around [`GREY`]. Files and peers may have samples beyond; they stay as they came, but in M-JPEG.
+/// Odd sizes are permitted; the chroma planes are rounded up. Levels have the meaning of video: [`BLACK`] to
+/// [`WHITE`], and [`CHROMA`] around [`GREY`]. Samples of files and peers may lie beyond these levels; they remain
+/// unchanged except in M-JPEG.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
     width: usize,
@@ -29,7 +30,7 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// A black picture.
+    /// Creates a black picture.
     pub fn new(width: usize, height: usize) -> Self {
         let mut data = vec![BLACK; Self::samples(width, height)];
         data[width * height..].fill(GREY);
@@ -41,7 +42,7 @@ impl Picture {
         }
     }
 
-    /// A picture from its samples; `None` unless there are exactly [`Picture::samples`] of them.
+    /// Creates a picture from its samples; `None` unless there are exactly [`Picture::samples`] of them.
     pub fn from_data(width: usize, height: usize, data: Vec<u8>) -> Option<Self> {
         (data.len() == Self::samples(width, height)).then_some(Self {
             width,
@@ -51,7 +52,7 @@ impl Picture {
         })
     }
 
-    /// The same picture, which its source or its sender coded as this frame of DV.
+    /// Returns the same picture with the frame of DV from which it was read or received.
     pub fn with_dv(self, frame: DvFrame) -> Self {
         Self {
             dv: Some(Arc::new(frame)),
@@ -59,49 +60,49 @@ impl Picture {
         }
     }
 
-    /// The frame of DV that the picture was read from, for what takes it over as it is.
+    /// Returns the frame of DV from which the picture was read, for uses that copy the frame.
     pub fn dv(&self) -> Option<&DvFrame> {
         self.dv.as_deref()
     }
 
-    /// How many samples a picture of this size has, all planes together.
+    /// Returns the number of samples of a picture of this size, all planes together.
     pub const fn samples(width: usize, height: usize) -> usize {
         width * height + 2 * width.div_ceil(2) * height.div_ceil(2)
     }
 
-    /// Columns of luma.
+    /// Returns the columns of luma.
     pub const fn width(&self) -> usize {
         self.width
     }
 
-    /// Rows of luma.
+    /// Returns the rows of luma.
     pub const fn height(&self) -> usize {
         self.height
     }
 
-    /// Columns of each chroma plane.
+    /// Returns the columns of each chroma plane.
     pub const fn chroma_width(&self) -> usize {
         self.width.div_ceil(2)
     }
 
-    /// Rows of each chroma plane.
+    /// Returns the rows of each chroma plane.
     pub const fn chroma_height(&self) -> usize {
         self.height.div_ceil(2)
     }
 
-    /// All samples: Y, Cb, Cr.
+    /// Returns all samples: Y, Cb, Cr.
     pub fn data(&self) -> &[u8] {
         &self.data
     }
 
-    /// The planes Y, Cb, Cr.
+    /// Returns the planes Y, Cb, Cr.
     pub fn planes(&self) -> [&[u8]; 3] {
         let (luma, chroma) = self.data.split_at(self.width * self.height);
         let (cb, cr) = chroma.split_at(chroma.len() / 2);
         [luma, cb, cr]
     }
 
-    /// The planes Y, Cb, Cr, to be written.
+    /// Returns the planes Y, Cb, Cr for writing.
     pub fn planes_mut(&mut self) -> [&mut [u8]; 3] {
         let (luma, chroma) = self.data.split_at_mut(self.width * self.height);
         let half = chroma.len() / 2;
@@ -110,7 +111,7 @@ impl Picture {
     }
 }
 
-/// How the chroma of a coded image is sampled: RFC 2435's two types.
+/// The chroma sampling of a coded image: the two types of RFC 2435.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sampling {
     /// Type 0: 4:2:2, an MCU is 16x8.
@@ -122,35 +123,34 @@ pub enum Sampling {
 /// Quantisation tables for luma and chroma, in zigzag order, 8 bit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuantTables {
-    /// For the luma component.
+    /// The table of the luma component.
     pub luma: [u8; 64],
-    /// For both chroma components.
+    /// The table of both chroma components.
     pub chroma: [u8; 64],
 }
 
 /// A baseline JPEG image with the standard Huffman tables, as its restart intervals.
 ///
-/// This is what crosses the wire: an interval decodes by itself, so a lost packet costs the rows it
-/// carried and no more.
+/// The intervals cross the wire. Each decodes by itself, so a lost packet costs only the rows that it carried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JpegImage {
-    /// Columns, a positive number below 2041 (RFC 2435 §3.1.5).
+    /// The width, a positive number below 2041 (RFC 2435 §3.1.5).
     pub width: u16,
-    /// Rows, a positive number below 2041.
+    /// The height, a positive number below 2041.
     pub height: u16,
     /// Chroma sampling.
     pub sampling: Sampling,
-    /// The tables it was quantised with.
+    /// The tables with which the image was quantised.
     pub tables: QuantTables,
-    /// MCUs in an interval (the last may have fewer); 0 if the image is one piece.
+    /// The MCUs in an interval (the last may have fewer); 0 if the image is one piece.
     pub restart_interval: u16,
-    /// Entropy-coded bytes of each interval, byte-aligned, without the RST marker that follows.
-    /// `None` where the network lost it.
+    /// The entropy-coded bytes of each interval, byte-aligned, without the RST marker that follows. `None` if the
+    /// network lost the interval.
     pub intervals: Vec<Option<Vec<u8>>>,
 }
 
 impl JpegImage {
-    /// MCUs in the whole image.
+    /// Returns the MCUs in the whole image.
     pub fn mcus(&self) -> usize {
         let mcu_height = match self.sampling {
             Sampling::Yuv422 => 8,
@@ -159,13 +159,13 @@ impl JpegImage {
         usize::from(self.width).div_ceil(16) * usize::from(self.height).div_ceil(mcu_height)
     }
 
-    /// Size of the entropy-coded segment: the intervals and the two-byte markers between them.
+    /// Returns the size of the entropy-coded segment: the intervals and the two-byte markers between them.
     pub fn scan_size(&self) -> Bytes {
         let coded: usize = self.intervals.iter().flatten().map(Vec::len).sum();
         Bytes::from(coded + 2 * self.intervals.len().saturating_sub(1))
     }
 
-    /// True when no interval is missing.
+    /// Returns true if no interval is missing.
     pub fn is_whole(&self) -> bool {
         self.intervals.iter().all(Option::is_some)
     }
@@ -175,88 +175,88 @@ impl JpegImage {
 /// pixels, line by line, without padding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawPicture {
-    /// Columns, an even number.
+    /// The width, an even number.
     pub width: u16,
-    /// Rows.
+    /// The height.
     pub height: u16,
     /// The samples: two bytes a pixel.
     pub data: Vec<u8>,
-    /// The bytes of `data` that the network lost, in ascending order; what stands there means nothing.
+    /// The bytes of `data` that the network lost, in ascending order; their values have no meaning.
     pub missing: Vec<Range<usize>>,
 }
 
 impl RawPicture {
-    /// The bytes of a line.
+    /// Returns the bytes of a line.
     pub fn stride(&self) -> usize {
         2 * usize::from(self.width)
     }
 }
 
-/// A frame of DV as files and RFC 6469 have it: DIF blocks, the blocks of sound included.
+/// A frame of DV in the form of files and of RFC 6469: DIF blocks, including the blocks of sound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DvFrame {
-    /// Its scanning system.
+    /// The scanning system.
     pub system: System,
-    /// Every block, each in its place: [`System::frame_len`] bytes.
+    /// All blocks, each in its place: [`System::frame_len`] bytes.
     pub data: Vec<u8>,
-    /// The bytes of the blocks that the network lost, in ascending order; what stands there means nothing.
+    /// The bytes of the blocks that the network lost, in ascending order; their values have no meaning.
     pub missing: Vec<Range<usize>>,
 }
 
 /// A picture of H.264 as RFC 6184 carries it: its NAL units.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccessUnit {
-    /// NAL units in decoding order, without start codes; `None` where the network lost something.
+    /// The NAL units in decoding order, without start codes; `None` where the network lost some.
     pub units: Vec<Option<Vec<u8>>>,
 }
 
 impl AccessUnit {
-    /// Its bytes.
+    /// Returns the number of bytes.
     pub fn len(&self) -> usize {
         self.units.iter().flatten().map(Vec::len).sum()
     }
 
-    /// True if there is nothing in it.
+    /// Returns true if there are no bytes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// True when nothing is missing.
+    /// Returns true if nothing is missing.
     pub fn is_whole(&self) -> bool {
         self.units.iter().all(Option::is_some)
     }
 
-    /// True if it refers to no picture before it (a slice of type 5, H.264 table 7-1).
+    /// Returns true if the picture refers to none before it (a slice of type 5, H.264 table 7-1).
     pub fn is_keyframe(&self) -> bool {
         self.has(5)
     }
 
-    /// True if the parameter sets are in it, of the sequence and of pictures: without them a decoder makes nothing of
-    /// a keyframe.
+    /// Returns true if the unit has the parameter sets of the sequence and of pictures. A decoder cannot decode a
+    /// keyframe without them.
     pub fn has_parameters(&self) -> bool {
         self.has(7) && self.has(8)
     }
 
-    /// True if a NAL unit of this type is in it (H.264 table 7-1).
+    /// Returns true if the unit has a NAL unit of this type (H.264 table 7-1).
     fn has(&self, kind: u8) -> bool {
         let mut units = self.units.iter().flatten();
         units.any(|unit| unit.first().is_some_and(|header| header & 0x1f == kind))
     }
 }
 
-/// What a decoder of H.264 needs to come from the picture it decoded last to the next one shown.
+/// The pictures of H.264 that a decoder needs from its last picture to the next one shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct H264Picture {
-    /// In decoding order: pictures that came too late to be shown, and the one that is shown.
+    /// The pictures in decoding order: those that arrived too late to be shown, and the one that is shown.
     pub access_units: Vec<AccessUnit>,
 }
 
-/// A picture as its codec writes it: what crosses the wire.
+/// A picture in the form of its codec, as it crosses the wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CodedPicture {
     /// Motion JPEG (RFC 2435).
     Jpeg(JpegImage),
-    /// Uncompressed (RFC 4175).
+    /// Uncompressed video (RFC 4175).
     Raw(RawPicture),
     /// H.264 (RFC 6184).
     H264(H264Picture),
@@ -264,17 +264,17 @@ pub enum CodedPicture {
     Dv(DvFrame),
 }
 
-/// How much of a picture arrived, in the parts that its codec can lose one by one.
+/// The arrived share of a picture, in the parts that its codec can lose one by one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts {
-    /// Those that are missing, wholly or in part.
+    /// The number of parts that are missing, wholly or partly.
     pub missing: usize,
-    /// All of them.
+    /// The number of all parts.
     pub of: usize,
 }
 
 impl CodedPicture {
-    /// Its coded bytes, without the headers of packets and without tables.
+    /// Returns the size of the coded bytes, without packet headers and without tables.
     pub fn size(&self) -> Bytes {
         match self {
             Self::Jpeg(image) => image.scan_size(),
@@ -290,7 +290,8 @@ impl CodedPicture {
         }
     }
 
-    /// Restart intervals of JPEG, lines of an uncompressed picture, NAL units of H.264, DIF blocks.
+    /// Returns the parts: restart intervals of JPEG, lines of an uncompressed picture, NAL units of H.264, DIF
+    /// blocks of DV.
     pub fn parts(&self) -> Parts {
         match self {
             Self::Jpeg(image) => Parts {
@@ -315,7 +316,7 @@ impl CodedPicture {
         }
     }
 
-    /// True when nothing is missing.
+    /// Returns true if nothing is missing.
     pub fn is_whole(&self) -> bool {
         self.parts().missing == 0
     }

@@ -1,14 +1,14 @@
-//! How near a picture is to its original, and how to sum many numbers up in one.
+//! Measures how similar a picture is to its original, and summarises many numbers.
 
 use std::array;
 
 use crate::picture::Picture;
 use crate::resize::fitted;
 
-/// Peak signal-to-noise ratio of the luma, in decibels; infinite if the pictures are equal.
+/// Returns the peak signal-to-noise ratio of the luma, in decibels; infinite if the pictures are equal.
 ///
-/// What was coded with half or a quarter of the original's sides is compared as it is shown. `None` if the sizes differ
-/// otherwise. Equation 7.1 of the thesis: 10·log10(255² / mean squared error).
+/// A picture with a half or a quarter of the original's sides is compared as it is shown. Returns `None` if the
+/// sizes differ otherwise. Equation 7.1 of the thesis: 10·log10(255² / mean squared error).
 pub fn luma_psnr(original: &Picture, shown: &Picture) -> Option<f64> {
     let shown = fitted(shown, (original.width(), original.height()))?;
     if original.data().is_empty() {
@@ -18,7 +18,7 @@ pub fn luma_psnr(original: &Picture, shown: &Picture) -> Option<f64> {
 }
 
 fn psnr(a: &[u8], b: &[u8]) -> f64 {
-    // Squares of a few hundred samples fit in 32 bits, in which the compiler works on many at once.
+    // The squares of a few hundred samples fit in 32 bits, for which the compiler vectorises the loop.
     const RUN: usize = 512;
     let squares: u64 = a
         .chunks(RUN)
@@ -36,12 +36,14 @@ fn psnr(a: &[u8], b: &[u8]) -> f64 {
     10.0 * (255.0 * 255.0 / mean).log10()
 }
 
-/// Structural similarity of the luma (Wang, Bovik, Sheikh, Simoncelli: "Image quality assessment: from error
-/// visibility to structural similarity", 2004): 1 if the pictures are equal. The mean over windows of 8x8
-/// samples, four apart, each sample of the same weight.
+/// Returns the structural similarity of the luma: 1 if the pictures are equal.
 ///
-/// What was coded with half or a quarter of the original's sides is compared as it is shown. `None` if the sizes differ
-/// otherwise, or if they are smaller than a window.
+/// The definition is of Wang, Bovik, Sheikh, Simoncelli: "Image quality assessment: from error visibility to
+/// structural similarity", 2004. The result is the mean over windows of 8x8 samples, four apart, each sample of the
+/// same weight.
+///
+/// A picture with a half or a quarter of the original's sides is compared as it is shown. Returns `None` if the
+/// sizes differ otherwise, or if they are smaller than a window.
 pub fn luma_ssim(original: &Picture, shown: &Picture) -> Option<f64> {
     let (width, height) = (original.width(), original.height());
     let shown = fitted(shown, (width, height))?;
@@ -68,13 +70,13 @@ pub fn luma_ssim(original: &Picture, shown: &Picture) -> Option<f64> {
     Some(sum / f64::from(count))
 }
 
-/// Columns and rows of a window.
+/// The columns and rows of a window.
 const WINDOW: usize = 8;
 
-/// From a window to the next one, and columns and rows of a block.
+/// The distance from a window to the next one, which is also the side of a block.
 const STEP: usize = WINDOW / 2;
 
-/// Of each block in lines of so many samples: Σa, Σb, Σa², Σb², Σab. 64 squares of 8 bits fit.
+/// Returns Σa, Σb, Σa², Σb², Σab of each block, in lines of `width` samples. The sum of 64 squares of 8 bits fits.
 fn blocks(a: &[u8], b: &[u8], width: usize) -> [Vec<u32>; 5] {
     [
         sums(a, b, width, |a, _| a),
@@ -87,7 +89,7 @@ fn blocks(a: &[u8], b: &[u8], width: usize) -> [Vec<u32>; 5] {
 
 /// Sums one term over each block.
 fn sums(a: &[u8], b: &[u8], width: usize, term: impl Fn(u32, u32) -> u32) -> Vec<u32> {
-    // A whole line at a time, so that the compiler works on many columns at once.
+    // A whole line is summed at a time, so that the compiler vectorises the loop.
     let mut columns = vec![0; width];
     for (a, b) in a.chunks_exact(width).zip(b.chunks_exact(width)) {
         for (sum, (&a, &b)) in columns.iter_mut().zip(a.iter().zip(b)) {
@@ -98,10 +100,10 @@ fn sums(a: &[u8], b: &[u8], width: usize, term: impl Fn(u32, u32) -> u32) -> Vec
     blocks.map(|columns| columns.iter().sum()).collect()
 }
 
-/// Equation 13 of the paper, over one window.
+/// Returns equation 13 of the paper for one window.
 fn similarity(sums: [u32; 5]) -> f64 {
     const N: f64 = (WINDOW * WINDOW) as f64;
-    /// (K1·L)² and (K2·L)².
+    /// The constants (K1·L)² and (K2·L)².
     const C1: f64 = 2.55 * 2.55;
     const C2: f64 = 7.65 * 7.65;
     let [mean_a, mean_b, aa, bb, ab] = sums.map(|sum| f64::from(sum) / N);
@@ -111,11 +113,11 @@ fn similarity(sums: [u32; 5]) -> f64 {
     luminance * (2.0 * covariance + C2) / (variances + C2)
 }
 
-/// The value below or at which a share of the samples lies, by nearest rank: the smallest sample
-/// that at least `percent` per cent of them do not exceed.
+/// Returns a percentile by nearest rank: the smallest sample that at least `percent` per cent of the samples do not
+/// exceed.
 ///
-/// `None` without samples. `percent` is clamped to 0 to 100, 0 giving the smallest; samples that are
-/// not numbers are ranked last (or first, if negative).
+/// Returns `None` without samples. `percent` is clamped to 0 to 100, where 0 gives the smallest sample. Samples
+/// that are not numbers are ranked last (or first, if negative).
 pub fn percentile(samples: &[f64], percent: f64) -> Option<f64> {
     let mut ranked = samples.to_vec();
     ranked.sort_unstable_by(f64::total_cmp);
@@ -159,7 +161,7 @@ mod tests {
         assert_eq!(luma_ssim(&Picture::new(8, 7), &Picture::new(8, 7)), None);
     }
 
-    /// A picture of 8x8 whose luma alternates from column to column.
+    /// Returns a picture of 8x8 whose luma alternates from column to column.
     fn columns(even: u8, odd: u8) -> Picture {
         let mut picture = Picture::new(8, 8);
         for pair in picture.planes_mut()[0].chunks_exact_mut(2) {
@@ -175,20 +177,20 @@ mod tests {
         let (c1, c2) = (6.5025, 58.5225);
         let picture = columns(90, 110);
         assert!(near(ssim(&picture, &picture), 1.0));
-        // Flat: luminance alone differs.
+        // In flat pictures only the luminance differs.
         let flat = ssim(&columns(100, 100), &columns(110, 110));
         assert!(near(flat, (22_000.0 + c1) / (22_100.0 + c1)));
-        // Half the contrast: variances 100 and 25, covariance 50.
+        // With half the contrast the variances are 100 and 25, and the covariance 50.
         let faded = ssim(&picture, &columns(95, 105));
         assert!(near(faded, (100.0 + c2) / (125.0 + c2)));
-        // The contrast reversed: covariance -100.
+        // With reversed contrast the covariance is -100.
         let negative = ssim(&picture, &columns(110, 90));
         assert!(near(negative, (-200.0 + c2) / (200.0 + c2)));
     }
 
     #[test]
     fn similarity_is_the_mean_over_windows() {
-        // Three windows across: equal, half of it the same, all of it another grey.
+        // The three windows are equal, half equal, and all of another grey.
         let original = Picture::new(16, 8);
         let mut shown = original.clone();
         for line in shown.planes_mut()[0].chunks_exact_mut(16) {

@@ -1,15 +1,15 @@
-//! The encoder that hits a size: the rate controller says how many bytes the next frame may have.
+//! The encoder that hits a size: the rate controller gives the bytes of the next frame.
 //!
-//! Size falls with the quantiser's scale nearly as a power of it, and the power changes slowly. So
-//! the search runs on logarithms: scales are steps of 2^(1/64), and the slope of log size
-//! over steps is remembered from frame to frame. Each frame is first *probed*: a spread of its
-//! intervals is coded at a trial scale, which costs a small part of a pass and follows any cut or
-//! any jump of the target; what the whole weighs over that part is remembered too. Then the frame is
-//! coded, and again if that missed the tolerance. Nothing is interpolated from past frames alone,
-//! so nothing can become stuck as three points on a line do (thesis §7.5), and a [`Scale`] between two
-//! tables is as good as one on them, so no spikes come from the steps of an integer quality.
+//! Size falls with the quantiser's scale nearly as a power of it, and the exponent changes slowly. The search
+//! therefore uses logarithms: scales are steps of 2^(1/64), and the slope of log size over steps is kept from frame
+//! to frame. Each frame is first *probed*: some of its intervals, spread evenly, are coded at a trial scale. A
+//! probe costs a small part of a pass and follows any cut or any jump of the target. The ratio of the whole to the
+//! probe is kept as well. Then the frame is coded, and again if its size missed the tolerance. Nothing is
+//! interpolated from past frames alone, so the search cannot become stuck as three points on a line do (thesis
+//! §7.5). A [`Scale`] between two tables is as good as one on them, so the steps of an integer quality cause no
+//! spikes.
 //!
-//! Where bytes are few a picture is coded with half of its sides (`downscale.rs`).
+//! If bytes are few, a picture is coded with half of its sides (`downscale.rs`).
 
 #[cfg(test)]
 mod tests;
@@ -23,86 +23,85 @@ use crate::log2::log2;
 use crate::mjpeg::{Coefficients, Scale, Scan, check_size, restart_interval_for};
 use crate::picture::{JpegImage, Picture};
 
-/// A frame is accepted from this share of its target on. It is never accepted above the target,
-/// which is what the network gives, unless it cannot be coded smaller.
+/// The least share of its target at which a frame is accepted. A frame above the target is accepted only if it
+/// cannot be coded smaller, because the network permits no more than the target.
 const ACCEPTED_FRACTION: f64 = 0.95;
 
 /// The aim as a share of the target. The rest is twice the usual error of the first pass.
 const AIM_FRACTION: f64 = 0.985;
 
-/// After this many passes any size below the target is accepted. The third is for a change that the probes did not see, as
-/// after a cut.
+/// The number of passes after which any size below the target is accepted. The third pass is for changes that the
+/// probes did not show, as after a cut.
 const MAX_PASSES: u32 = 3;
 
-/// Trial scales a frame at most; each halves the error several times.
+/// The most trial scales of a frame; each reduces the error several times.
 const MAX_PROBES: u32 = 4;
 
-/// A probe this near the aim ends the search, as log2: 0.7 %, less than a step.
+/// The distance of a probe from the aim, in log2, that ends the search: 0.7 %, less than a step.
 const PROBE_TOLERANCE: f64 = 0.01;
 
-/// Intervals in a probe at least, where the picture has them.
+/// The least number of intervals in a probe, if the picture has as many.
 const MIN_PROBE_INTERVALS: usize = 8;
 
-/// Steps from the finest scale to the coarsest: 64 an octave, so 0.8 % of size each.
+/// The steps from the finest scale to the coarsest: 64 an octave, so 0.8 % of size each.
 const SCALE_STEPS: usize = 632;
 
-/// Slope of log2 size over steps before anything is known: size as scale to the power of -0.7.
+/// The first slope of log2 size over steps: size is proportional to scale to the power of -0.7.
 const FIRST_SLOPE: f64 = -0.7 / 64.0;
 
-/// Bounds on the slope. It is flattest where only the ends of blocks are left to code.
+/// The bounds of the slope, which is flattest where only the ends of blocks remain to be coded.
 const SLOPE_BOUNDS: (f64, f64) = (-1.5 / 64.0, -0.1 / 64.0);
 
-/// Steps between two sizes that tell a slope.
+/// The least number of steps between two sizes from which a slope is computed.
 const MIN_SLOPE_STEPS: f64 = 4.0;
 
-/// Steps by which the scale is finer with half of the sides.
+/// The steps by which the scale is finer with half of the sides.
 const HALVING_STEPS: usize = (HALF_SCALE_OCTAVES * 64.0) as usize;
 
-/// Codes pictures of a stream to a size each; pictures may change their size.
+/// Codes each picture of a stream to a size; pictures may change their width and height.
 #[derive(Debug)]
 pub struct Encoder {
     restart_interval: Option<u16>,
     coefficients: Coefficients,
-    /// The scan being tried, and the largest that fits the target.
+    /// The scan that is tried, and the largest that fits the target.
     trial: Scan,
     fitting: Scan,
     step: usize,
     slope: f64,
-    /// log2 of the whole's size over what the probe made it.
+    /// log2 of the ratio of the whole's size to the prediction of the probe.
     whole_over_probe: f64,
-    /// How often the sides are halved.
+    /// The number of times that the sides are halved.
     halvings: usize,
-    /// True until the first picture, which is not halved, since a recording takes its size.
+    /// True until the first picture, which is not halved, because a recording takes its size.
     is_first: bool,
 }
 
-/// A coded frame and how it came about.
+/// A coded frame, and the course of its coding.
 #[derive(Clone, Debug)]
 pub struct Encoded {
-    /// The picture; every interval is present.
+    /// The picture, of which every interval is present.
     pub image: JpegImage,
-    /// The scale it was quantised with.
+    /// The scale of its quantisation.
     pub scale: Scale,
-    /// How many times the whole was coded.
+    /// The number of times that the whole was coded.
     pub passes: u32,
-    /// The size that was asked for.
+    /// The requested size.
     pub target: Bytes,
-    /// Why the size could not come near the target, if it could not.
+    /// The reason for which the size could not reach the target, if it could not.
     pub limit: Option<Limit>,
 }
 
-/// The end of what a picture's size can reach.
+/// The limits of a picture's size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// At the coarsest scale it is still larger than the target.
+    /// The size exceeds the target even at the coarsest scale.
     Coarsest,
-    /// At the finest scale it is still smaller.
+    /// The size is below the target even at the finest scale.
     Finest,
 }
 
 impl Encoded {
-    /// |size − target| / target, where the target is taken as what the picture can reach: 0 at a
-    /// limit.
+    /// Returns |size − target| / target, where the target is limited to the reachable sizes: 0 at a limit.
     pub fn size_error(&self) -> f64 {
         if self.limit.is_some() {
             return 0.0;
@@ -119,7 +118,7 @@ impl Default for Encoder {
 }
 
 impl Encoder {
-    /// An encoder that chooses the restart interval by [`restart_interval_for`].
+    /// Creates an encoder that chooses the restart interval by [`restart_interval_for`].
     pub fn new() -> Self {
         Self {
             restart_interval: None,
@@ -134,7 +133,7 @@ impl Encoder {
         }
     }
 
-    /// The same with `mcus` MCUs in an interval; 0 makes each picture one piece.
+    /// Creates an encoder with `mcus` MCUs in an interval; 0 makes each picture one piece.
     pub fn with_restart_interval(mcus: u16) -> Self {
         Self {
             restart_interval: Some(mcus),
@@ -142,14 +141,13 @@ impl Encoder {
         }
     }
 
-    /// Codes a picture in at most `target` bytes of scan, and as near to it as three passes come; with half or a quarter
-    /// of its sides where that shows more of it.
+    /// Codes a picture in at most `target` bytes of scan, and as near to the target as three passes permit. The
+    /// sides are halved or quartered where that shows more of the picture.
     ///
-    /// Only where the coarsest scale is still too large for it does the scan exceed the target;
-    /// then [`Encoded::limit`] says so.
+    /// The scan exceeds the target only if it does so at the coarsest scale; [`Encoded::limit`] then says so.
     ///
     /// # Errors
-    /// If the picture is larger than RFC 2435 can carry, or empty.
+    /// Returns an error if the picture is larger than RFC 2435 can carry, or empty.
     pub fn encode(
         &mut self,
         picture: &Picture,
@@ -172,7 +170,7 @@ impl Encoder {
             } else {
                 halves.better(self.halvings, octaves(self.step))
             };
-            // If each of two sizes predicts the opposite one to be better, the second is used.
+            // If each of two sizes predicts the other one to be better, the second is used.
             if better == self.halvings || left == Some(better) {
                 return Ok(self.search(target, aim, interval, probed));
             }
@@ -181,7 +179,7 @@ impl Encoder {
         }
     }
 
-    /// From now on the sides are halved so often.
+    /// Sets the number of times that the sides are halved.
     fn halve(&mut self, halvings: usize) {
         if halvings == self.halvings {
             return;
@@ -193,15 +191,15 @@ impl Encoder {
         self.halvings = halvings;
     }
 
-    /// Moves `step` to where the probe says the aim is; returns log2 of the size that the whole would
-    /// have there if it were like the probe.
+    /// Moves `step` to the aim that the probe predicts. Returns log2 of the size that the whole would have there if
+    /// it were like the probe.
     fn probe(&mut self, aim: f64, interval: u16) -> f64 {
         let mcus = self.coefficients.mcu_count();
         let intervals = match interval {
             0 => 1,
             n => mcus.div_ceil(usize::from(n)),
         };
-        // Odd, so that it does not see the same columns in every row.
+        // The stride is odd, so that the probe has different columns in successive rows.
         let stride = (intervals / MIN_PROBE_INTERVALS) | 1;
         let share = log2(intervals as f64) - log2(intervals.div_ceil(stride) as f64);
         let mut previous: Option<(usize, f64)> = None;
@@ -262,8 +260,8 @@ impl Encoder {
             if finer > coarser || (passes >= MAX_PASSES && fitting.is_some()) {
                 break None;
             }
-            // While nothing fits, go further than the slope says, four times as far each pass: that
-            // reaches the coarsest within seven.
+            // While nothing fits, each pass goes four times as far beyond the slope: the coarsest scale is reached
+            // within seven.
             let margin = match fitting {
                 None if passes > 1 => 1 << (2 * passes - 2),
                 _ => 0,
@@ -280,16 +278,16 @@ impl Encoder {
         }
     }
 
-    /// The step that changes log2 size by `change`, as the slope has it.
+    /// Returns the step that changes log2 size by `change` according to the slope.
     fn towards(&self, change: f64) -> usize {
         let step = self.step as f64 + change / self.slope;
-        // The cast clamps at zero, and takes NaN there too.
+        // The cast clamps at zero, and converts NaN to zero too.
         ((step + 0.5) as usize).min(SCALE_STEPS)
     }
 
     fn learn_slope(&mut self, a: (usize, f64), b: (usize, f64)) {
         let steps = b.0 as f64 - a.0 as f64;
-        // Nearer ones differ by which few divisors round up, not by the slope.
+        // Nearer sizes differ by the rounding of a few divisors, not by the slope.
         if steps.abs() >= MIN_SLOPE_STEPS {
             self.slope = ((b.1 - a.1) / steps).clamp(SLOPE_BOUNDS.0, SLOPE_BOUNDS.1);
         }
@@ -312,7 +310,7 @@ impl VideoEncoder for Encoder {
     }
 }
 
-/// log2 of a step's factor: the finest is 4.644 octaves below the tables of Annex K.
+/// Returns log2 of a step's factor: the finest is 4.644 octaves below the tables of Annex K.
 fn octaves(step: usize) -> f64 {
     step as f64 / 64.0 - 4.644
 }
@@ -321,9 +319,9 @@ fn scale(step: usize) -> Scale {
     Scale::new(SCALES[step])
 }
 
-/// The factor of each step; the last is beyond the coarsest and clamped to it.
+/// The factor of each step; the last exceeds the coarsest scale and is clamped to it.
 static SCALES: [f64; SCALE_STEPS + 1] = {
-    /// 2^(1/64).
+    /// The ratio 2^(1/64).
     const RATIO: f64 = 1.010_889_286_051_700_5;
     let mut factors = [Scale::FINEST.factor(); SCALE_STEPS + 1];
     let mut step = 1;

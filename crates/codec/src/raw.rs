@@ -1,6 +1,6 @@
 //! Uncompressed pictures as RFC 4175 carries them: 4:2:2, 8 bit.
 //!
-//! The samples of a [`Picture`] have half the chroma rows: each is sent with both of its luma rows, and
+//! The samples of a [`Picture`] have half the chroma rows: each chroma row is sent with both of its luma rows, and
 //! the receiver takes their mean.
 
 use tfrc::units::Bytes;
@@ -17,10 +17,10 @@ pub(crate) const POSSIBLE_SIZES: &str =
 /// whole.
 const MAX_PIXELS: usize = 3_840 * 2_160;
 
-/// The longest side that RFC 4175 §4.2 can number: 15 bits.
+/// The longest side that fits into the 15 bits of RFC 4175 §4.2.
 const MAX_SIDE: usize = 0x7fff;
 
-/// Columns and rows of uncompressed pictures of this size; `None` if there are none.
+/// Returns the width and height of uncompressed pictures of this size; `None` if there are none.
 pub fn dimensions(width: usize, height: usize) -> Option<(u16, u16)> {
     let possible = 1..=MAX_SIDE;
     let fits = possible.contains(&width) && possible.contains(&height);
@@ -28,7 +28,7 @@ pub fn dimensions(width: usize, height: usize) -> Option<(u16, u16)> {
         .then_some((width as u16, height as u16))
 }
 
-/// The size nearest to this one that can be sent.
+/// Returns the nearest size to this one that can be sent.
 pub(crate) fn nearest_size(width: usize, height: usize) -> (usize, usize) {
     let width = width.clamp(2, 3_840).next_multiple_of(2);
     (width, height.clamp(1, MAX_PIXELS / width))
@@ -37,7 +37,7 @@ pub(crate) fn nearest_size(width: usize, height: usize) -> (usize, usize) {
 /// Sends pictures whole or not at all.
 pub type Encoder = OwnSizeEncoder<Uncompressed>;
 
-/// Uncompressed pictures, whose samples set their size.
+/// The codec of uncompressed pictures, whose samples set their size.
 #[derive(Debug)]
 pub struct Uncompressed;
 
@@ -59,7 +59,7 @@ impl OwnSize for Uncompressed {
     }
 }
 
-/// I420 to Cb Y Cr Y.
+/// Converts I420 to Cb Y Cr Y.
 fn pack(picture: &Picture) -> Vec<u8> {
     let (width, chroma_width) = (picture.width(), picture.chroma_width());
     let [luma, cb, cr] = picture.planes();
@@ -78,7 +78,7 @@ fn pack(picture: &Picture) -> Vec<u8> {
     data
 }
 
-/// Cb Y Cr Y to I420.
+/// Converts Cb Y Cr Y to I420.
 fn unpack(width: usize, height: usize, data: &[u8]) -> Picture {
     let mut picture = Picture::new(width, height);
     let chroma_width = picture.chroma_width();
@@ -95,7 +95,7 @@ fn unpack(width: usize, height: usize, data: &[u8]) -> Picture {
         .chunks_exact_mut(chroma_width)
         .zip(cr.chunks_exact_mut(chroma_width));
     for ((cb, cr), rows) in chroma.zip(data.chunks(4 * width)) {
-        // The last row of an odd number stands alone.
+        // The last of an odd number of rows stands alone.
         let (upper, lower) = rows.split_at(2 * width);
         let lower = if lower.is_empty() { upper } else { lower };
         let groups = upper.chunks_exact(4).zip(lower.chunks_exact(4));
@@ -111,7 +111,7 @@ fn mean(a: u8, b: u8) -> u8 {
     ((u16::from(a) + u16::from(b)).div_ceil(2)) as u8
 }
 
-/// Shows what arrived, and in its holes what was shown before.
+/// Shows the parts that arrived, and fills the holes from the picture before.
 #[derive(Debug, Default)]
 pub struct Decoder {
     previous: Option<RawPicture>,
@@ -148,7 +148,7 @@ impl VideoDecoder for Decoder {
     }
 }
 
-/// Paints whole pixel groups.
+/// Fills whole pixel groups with black.
 fn black(groups: &mut [u8]) {
     for group in groups.chunks_exact_mut(4) {
         group.copy_from_slice(&[GREY, BLACK, GREY, BLACK]);

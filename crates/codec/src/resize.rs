@@ -1,19 +1,19 @@
-//! Half the sides and back: how a picture is coded that has too few bytes for all of its samples, and how it is shown.
+//! Halves and doubles the sides of pictures that have too few bytes for all of their samples.
 
 use std::borrow::Cow;
 
 use crate::picture::Picture;
 
-/// How often the sides of a picture may be halved.
+/// The most times that the sides of a picture may be halved.
 pub(crate) const HALVINGS: usize = 2;
 
-/// Odd, so that it is the upper of two rows as often as the lower.
+/// The distance of sampled rows, odd so that the upper of two rows is sampled as often as the lower.
 const LOST_ROWS: usize = 9;
 
-/// The picture with these columns and rows, if its sides are just so many, or a half or a quarter of them, or twice or four
-/// times; else `None`.
+/// Returns the picture with these columns and rows. Its sides must be equal, a half, a quarter, twice or four times
+/// as long; else the result is `None`.
 ///
-/// A sender that has few bytes for a picture halves its sides (see `downscale.rs`). A display and a comparison need the
+/// A sender with few bytes for a picture halves its sides (`downscale.rs`). A display and a comparison need the
 /// original size.
 pub fn fitted(picture: &Picture, size: (usize, usize)) -> Option<Cow<'_, Picture>> {
     let own = (picture.width(), picture.height());
@@ -34,7 +34,7 @@ pub fn fitted(picture: &Picture, size: (usize, usize)) -> Option<Cow<'_, Picture
     })
 }
 
-/// A quarter of the samples, each the mean of four; `None` if a side of the luma or the chroma is odd.
+/// Returns a quarter of the samples, each the mean of four; `None` if a side of the luma or the chroma is odd.
 pub(crate) fn halved(picture: &Picture) -> Option<Picture> {
     let (width, height) = (picture.width(), picture.height());
     if width == 0 || height == 0 || !width.is_multiple_of(4) || !height.is_multiple_of(4) {
@@ -52,9 +52,9 @@ pub(crate) fn halved(picture: &Picture) -> Option<Picture> {
     Some(half)
 }
 
-/// Four samples for each, interpolated: three quarters of the nearest and one of the next, either way, so that the picture
-/// lies where that lay which was [`halved`].
-/// `None` if a side is odd: the chroma would have a sample too many.
+/// Returns four samples for each, interpolated: three quarters of the nearest and one of the next, in both
+/// directions. The result has the position of the picture that was [`halved`]. Returns `None` if a side is odd,
+/// because the chroma would have a sample too many.
 fn doubled(picture: &Picture) -> Option<Picture> {
     let (width, height) = (picture.width(), picture.height());
     if width == 0 || height == 0 || !width.is_multiple_of(2) || !height.is_multiple_of(2) {
@@ -79,7 +79,7 @@ fn double_plane(from: &[u8], to: &mut [u8], width: usize, height: usize) {
     }
 }
 
-/// The rows that a row of the double lies between: the nearest and the next of so many.
+/// Returns the two rows of `height` between which a row of the double lies: the nearest and the next.
 fn sources(y: usize, height: usize) -> (usize, usize) {
     let near = y / 2;
     match y % 2 {
@@ -88,7 +88,7 @@ fn sources(y: usize, height: usize) -> (usize, usize) {
     }
 }
 
-/// A row of the double; `between` holds what lies between the two, in quarters of a sample.
+/// Writes a row of the double; `between` is a buffer for the vertical interpolation, in quarters of a sample.
 fn double_row(near: &[u8], next: &[u8], between: &mut Vec<u16>, row: &mut [u8]) {
     let samples = near.iter().zip(next);
     between.clear();
@@ -113,8 +113,8 @@ fn halve_rows(two: &[u8], row: &mut [u8]) {
     }
 }
 
-/// The mean square of what luma would lose by being [`halved`] and shown as large as it was, going by some of its rows; 0 of
-/// odd sides.
+/// Returns the mean square that luma would lose if it were [`halved`] and shown at its old size, by a sample of
+/// rows; 0 for odd sides.
 pub(crate) fn lost_by_halving(picture: &Picture) -> f64 {
     let (width, height) = (picture.width(), picture.height());
     if width == 0 || height == 0 || !width.is_multiple_of(2) || !height.is_multiple_of(2) {
@@ -132,7 +132,7 @@ pub(crate) fn lost_by_halving(picture: &Picture) -> f64 {
         halve_rows(two(other), &mut next);
         double_row(&near, &next, &mut between, &mut shown);
         let square = |(a, b): (&u8, &u8)| u32::from(a.abs_diff(*b)).pow(2);
-        // The sum fits, since sides are short.
+        // The sum fits, because sides are short.
         squares += u64::from(row.iter().zip(&shown).map(square).sum::<u32>());
         samples += row.len();
     }
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn halving_loss_is_the_difference_after_doubling() {
-        // Columns in turn 40 apart: halved there is nothing but their mean.
+        // Alternating columns differ by 40: the half has only their mean.
         let mut picture = Picture::new(32, 36);
         for (i, sample) in picture.planes_mut()[0].iter_mut().enumerate() {
             *sample = 100 + 40 * (i % 2) as u8;

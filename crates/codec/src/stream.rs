@@ -4,15 +4,14 @@ use crate::codec::Codec;
 use crate::coder::{DecodeError, Decoded, VideoDecoder};
 use crate::picture::CodedPicture;
 
-/// Decodes the pictures of any codec, one codec at a time: at a change a new decoder begins, for which
-/// nothing came before.
+/// Decodes the pictures of any codec, one codec at a time. A change begins a new decoder without earlier pictures.
 pub struct StreamDecoder {
     codec: Codec,
     decoder: Box<dyn VideoDecoder>,
 }
 
 impl StreamDecoder {
-    /// A decoder of a stream that begins with this codec.
+    /// Creates a decoder of a stream that begins with this codec.
     pub fn new(codec: Codec) -> Self {
         Self {
             codec,

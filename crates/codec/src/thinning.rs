@@ -1,10 +1,10 @@
-//! Which pictures of a stream are left out, where the path does not carry all of them.
+//! Chooses which pictures of a stream are left out, if the path does not carry all of them.
 
 use std::time::Duration;
 
 use tfrc::units::{Bytes, Rate};
 
-/// Kept pictures of so many: each step is a rhythm that repeats soon, so that motion stays even.
+/// The rhythms, as kept pictures of all. Each rhythm repeats soon, so that motion stays even.
 const RHYTHMS: [(u32, u32); 13] = [
     (1, 1),
     (5, 6),
@@ -21,18 +21,18 @@ const RHYTHMS: [(u32, u32); 13] = [
     (1, 64),
 ];
 
-/// Pictures use this share of the path's rate, since the timing of packets is not exact.
+/// The share of the path's rate that pictures use, since the timing of packets is not exact.
 const FILL_FRACTION: f64 = 0.98;
 
-/// The share rises after this multiple of the needed rate has been there for this time, which is longer than the rate takes to
-/// swing.
+/// The multiple of the needed rate that must be available for this time before the share rises. The time exceeds
+/// the swings of the rate.
 const CLIMB_MARGIN: f64 = 1.05;
 const CLIMB_TIME: Duration = Duration::from_secs(1);
 
-/// A picture counts for this many intervals at most, so that a rate of zero stays finite. `RHYTHMS` ends there.
+/// The most intervals for which a picture counts, so that a rate of zero stays finite. `RHYTHMS` ends there.
 const MAX_INTERVALS: f64 = 64.0;
 
-/// Fewer pictures are sent when their backlog exceeds this time, which is a third of the deadline.
+/// The backlog above which fewer pictures are sent: a third of the deadline.
 const MAX_BACKLOG: Duration = Duration::from_millis(50);
 
 /// Chooses which pictures are sent: as many as the path carries whole, evenly.
@@ -40,20 +40,21 @@ const MAX_BACKLOG: Duration = Duration::from_millis(50);
 pub(crate) struct Thinning {
     interval: Duration,
     step: usize,
-    /// Up to 1: a picture is sent when this overflows.
+    /// A fraction up to 1; a picture is sent when it overflows.
     phase: (u32, u32),
-    /// The queue of pictures in time: it grows while the path carries less than the step needs, and drains while it carries
-    /// more.
+    /// The queue of pictures in time: it grows while the path carries less than the step needs, and drains while it
+    /// carries more.
     behind: Duration,
-    /// No step was taken down yet: the rate still rises to what the path carries.
+    /// True until a step down: the rate still rises to what the path carries.
     starting: bool,
-    /// For how long a better one has been possible, and the best that was so throughout.
+    /// The time for which a better step has been possible, and the best one that was possible throughout.
     roomy: Duration,
     possible: usize,
 }
 
 impl Thinning {
-    /// The first picture is sent, and as many of the others as the path turns out to carry; they come every `interval`.
+    /// Creates the state for pictures every `interval`: the first is sent, and as many others as the path proves to
+    /// carry.
     pub(crate) fn new(interval: Duration) -> Self {
         Self {
             interval,
@@ -66,7 +67,7 @@ impl Thinning {
         }
     }
 
-    /// Whether the next picture, of `size`, is sent while the path carries `rate`.
+    /// Returns true if the next picture, of `size`, is sent while the path carries `rate`.
     pub(crate) fn admits(&mut self, size: Bytes, rate: Rate) -> bool {
         self.follow(size / self.interval, rate * FILL_FRACTION);
         let (kept, of) = RHYTHMS[self.step];
@@ -131,7 +132,7 @@ mod tests {
 
     const FRAME: Bytes = Bytes::new(12_500);
 
-    /// 50 pictures a second of 100,000 bits: 5 Mb/s in all.
+    /// Returns the state for 50 pictures a second of 100,000 bits: 5 Mb/s in all.
     fn thinning() -> Thinning {
         Thinning::new(Duration::from_millis(20))
     }
@@ -171,7 +172,7 @@ mod tests {
     fn share_falls_when_behind_and_rises_later() {
         let mut thinning = thinning();
         sent(&mut thinning, 10, 5.2);
-        // Of half of what it needs each picture takes an interval too long: 20 ms, of which 50 are bridged.
+        // At half of its rate each picture takes an interval too long: 20 ms, of which the backlog bridges 50.
         assert_eq!(sent(&mut thinning, 2 + 6, 2.6).len(), 2 + 3);
         // 49 pictures are not yet a second.
         assert!(sent(&mut thinning, 49, 9.0).len() <= 25);
@@ -212,7 +213,7 @@ mod tests {
         let mut thinning = thinning();
         sent(&mut thinning, 10, 5.2);
         sent(&mut thinning, 100, 3.5);
-        // Three of four pictures are 3.75 Mb/s, and 98 % of this is 3.77.
+        // Three of four pictures are 3.75 Mb/s, and 98 % of 3.85 is 3.77.
         assert_eq!(sent(&mut thinning, 300, 3.85).len(), 200);
     }
 

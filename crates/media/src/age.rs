@@ -1,9 +1,9 @@
-//! How old a frame is when it arrives, though nothing relates the two clocks.
+//! Estimates how old a frame is when it arrives, although nothing relates the two clocks.
 //!
-//! What arrives as fast as anything did left at once and met no queue: it is half the least round trip old, which the
-//! sender tells. A sender report says which timestamp a frame captured at that moment would have, so it is one that
-//! neither waited for an encoder nor for the packets before it; where none has come, the first packets of frames are as
-//! good but for that wait.
+//! The fastest packet left at once and found no queue, so its age at arrival is half the least round trip, which
+//! the sender states. A sender report gives the timestamp of a frame that is captured at its departure. Such a
+//! frame would have waited neither for an encoder nor for earlier packets. Without reports, the first packets of
+//! frames serve; they include that wait.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tfrc::time::Instant;
 
 use crate::least::Least;
 
-/// What is known of the age of frames.
+/// The least transit, and the least round trip.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Age {
     transit: Least<i64>,
@@ -19,17 +19,18 @@ pub(crate) struct Age {
 }
 
 impl Age {
-    /// Something with a timestamp arrived, after so many nanoseconds from an origin that is not known.
+    /// Records the arrival of a packet or report with a timestamp, and its transit in nanoseconds from an unknown
+    /// origin.
     pub(crate) fn observe(&mut self, arrival: Instant, transit: i64) {
         self.transit.observe(arrival, transit);
     }
 
-    /// The sender told of the round-trip time.
+    /// Records the sender's round-trip time.
     pub(crate) fn observe_round_trip(&mut self, arrival: Instant, round_trip: Duration) {
         self.round_trip.observe(arrival, round_trip);
     }
 
-    /// The transit of a frame that arrives at this age, if the round-trip time is known.
+    /// Returns the transit of a frame that arrives at this age, if the round-trip time is known.
     pub(crate) fn transit_of(&self, age: Duration) -> Option<i64> {
         let way = self.round_trip.get()? / 2;
         let since_sent = nanos(age).saturating_sub(nanos(way));
@@ -51,7 +52,7 @@ mod tests {
         assert_eq!(age.transit_of(Duration::from_millis(150)), None);
         age.observe(Instant::from_secs(1), 1_000_000);
         assert_eq!(age.transit_of(Duration::from_millis(150)), None);
-        // A queue is in the second of them.
+        // The second sample includes a queue.
         for (secs, transit, round_trip) in [(2, 7_000_000, 80), (3, 30_000_000, 100)] {
             let arrival = Instant::from_secs(secs);
             age.observe(arrival, transit);

@@ -1,4 +1,4 @@
-//! One end of a call: a session with what it sends and what it receives.
+//! One end of a call: a session with the media that it sends and receives.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -16,17 +16,17 @@ use crate::reassemble::Payloads;
 use crate::receiver::ReceivingSide;
 use crate::sender::{SenderConfig, SendingSide};
 
-/// Something that happened in a call.
+/// An event in a call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CallEvent {
-    /// On the wire.
+    /// An event of the session.
     Session(session::Event),
-    /// To a frame.
+    /// An event of a frame.
     Media(event::Event),
 }
 
 impl CallEvent {
-    /// When, on the caller's clock.
+    /// Returns the time of the event on the caller's clock.
     pub const fn at(&self) -> Instant {
         match self {
             Self::Session(event) => event.at,
@@ -37,10 +37,10 @@ impl CallEvent {
 
 /// One end of a call, driven as an [`Endpoint`].
 ///
-/// A sending end asks [`frame_target`](Self::frame_target) for each captured picture, encodes it and
-/// gives it to [`push_frame`](Self::push_frame), or says that the encoder [left it out](Self::leave_out). A receiving end takes what is due with
-/// [`poll_frame`](Self::poll_frame) after each call of the driver's, until it gives `None`.
-/// [`poll_event`](Self::poll_event) tells what happened.
+/// A sending end asks [`frame_target`](Self::frame_target) for each captured picture, encodes the picture and
+/// passes it to [`push_frame`](Self::push_frame), or calls [`leave_out`](Self::leave_out) if the encoder left it
+/// out. A receiving end calls [`poll_frame`](Self::poll_frame) after each call of the driver until the result is
+/// `None`. [`poll_event`](Self::poll_event) returns the events.
 #[derive(Debug)]
 pub struct Call {
     session: Session,
@@ -49,14 +49,14 @@ pub struct Call {
     payload_type: u8,
     sender: Option<SendingSide>,
     receiver: Option<ReceivingSide>,
-    /// The latest instant that was passed in.
+    /// The latest instant that the caller passed.
     now: Instant,
     events: VecDeque<CallEvent>,
 }
 
 impl Call {
-    /// One end of a call that starts at `now`. It sends and receives what `config` says; `policy`
-    /// holds for what it sends, `payloads` is what the packets carry, either way.
+    /// Creates one end of a call that starts at `now`. `config` is for both directions, `policy` for the media that
+    /// is sent, and `payloads` for the packets of both directions.
     pub fn new(
         now: Instant,
         mut config: session::Config,
@@ -96,12 +96,12 @@ impl Call {
         }
     }
 
-    /// The sending side, to be told of another codec, policy or filler. `None` if this end sends nothing.
+    /// Returns the sending side, to change its codec, policy or filler. `None` if this end sends nothing.
     pub const fn sender_mut(&mut self) -> Option<&mut SendingSide> {
         self.sender.as_mut()
     }
 
-    /// What to make of the picture captured at `now`; `None` if it is better not encoded, or if this
+    /// Returns the target of the picture captured at `now`; `None` if the picture should not be encoded, or if this
     /// end sends nothing.
     pub fn frame_target(&mut self, now: Instant) -> Option<FrameTarget> {
         self.advance(now);
@@ -113,7 +113,7 @@ impl Call {
         target
     }
 
-    /// A coded frame to be sent. An end that sends nothing ignores it.
+    /// Queues a coded frame. An end that sends nothing ignores the frame.
     pub fn push_frame(&mut self, now: Instant, frame: EncodedFrame) -> Result<(), PacketizeError> {
         self.advance(now);
         let Some(sender) = &mut self.sender else {
@@ -124,7 +124,7 @@ impl Call {
         pushed
     }
 
-    /// The encoder made nothing of the picture that was captured last.
+    /// Records that the encoder left out the picture that was captured last.
     pub fn leave_out(&mut self, now: Instant) {
         self.advance(now);
         if let Some(sender) = &mut self.sender {
@@ -133,7 +133,7 @@ impl Call {
         self.collect_events();
     }
 
-    /// The frame that is due for display, if one is.
+    /// Returns the frame that is due for display, if one is.
     pub fn poll_frame(&mut self, now: Instant) -> Option<ReceivedFrame> {
         self.advance(now);
         let receiver = self.receiver.as_mut()?;
@@ -143,8 +143,8 @@ impl Call {
         frame
     }
 
-    /// What [`poll_frame`](Self::poll_frame) gave with this timestamp was not shown after all. If what follows refers
-    /// to it, a keyframe is asked for.
+    /// Records that a frame of [`poll_frame`](Self::poll_frame) with this timestamp was not shown. A keyframe is
+    /// requested if later frames refer to it.
     pub fn reference_lost(&mut self, now: Instant, timestamp: u32, reason: NotShown) {
         self.advance(now);
         let Some(receiver) = &mut self.receiver else {
@@ -155,27 +155,27 @@ impl Call {
         self.collect_events();
     }
 
-    /// The oldest event that was not taken yet. At most 1,024 wait; the oldest give way.
+    /// Returns the oldest event that the caller has not taken. At most 1,024 wait; newer ones overwrite the oldest.
     pub fn poll_event(&mut self) -> Option<CallEvent> {
         self.events.pop_front()
     }
 
-    /// The session, for its path, its counters and its peer's clock.
+    /// Returns the session, with its path, its counters and its peer's clock.
     pub const fn session(&self) -> &Session {
         &self.session
     }
 
-    /// What is sent, if anything is.
+    /// Returns the sending side, if there is one.
     pub const fn sender(&self) -> Option<&SendingSide> {
         self.sender.as_ref()
     }
 
-    /// What is received, if anything is.
+    /// Returns the receiving side, if there is one.
     pub const fn receiver(&self) -> Option<&ReceivingSide> {
         self.receiver.as_ref()
     }
 
-    /// Ends the call: nothing more is sent but a BYE, which waits for `poll_transmit`.
+    /// Ends the call: only a BYE remains to be sent, which waits for `poll_transmit`.
     pub fn close(&mut self, now: Instant) {
         self.advance(now);
         if let Some(sender) = &mut self.sender {
@@ -189,7 +189,7 @@ impl Call {
         self.now = self.now.max(now);
     }
 
-    /// Asks for a keyframe for as long as one is needed.
+    /// Requests a keyframe for as long as one is needed.
     fn ask_for_keyframe(&mut self) {
         if self
             .receiver
@@ -200,7 +200,7 @@ impl Call {
         }
     }
 
-    /// Collects the events of all parts, and hands media the session's events that concern it.
+    /// Collects the events of all parts, and passes those of the session to media where they matter.
     fn collect_events(&mut self) {
         self.observe_path();
         while let Some(event) = self.session.poll_event() {
@@ -235,7 +235,7 @@ impl Call {
         }
     }
 
-    /// Hands what feedback told of the path to the sending side.
+    /// Passes the session's path sample to the sending side.
     fn observe_path(&mut self) {
         let (Some(sender), Some(path)) = (&mut self.sender, self.session.path()) else {
             return;
@@ -258,7 +258,7 @@ impl Call {
         self.events.push_back(event);
     }
 
-    /// A media packet, if one may leave now and there is one worth sending.
+    /// Writes a media packet, if one may leave now and a frame is worth sending.
     fn transmit_media(&mut self, buf: &mut [u8]) -> Option<Transmit> {
         let sender = self.sender.as_mut()?;
         let departure = self.session.next_departure(self.now)?;
@@ -280,7 +280,7 @@ impl Call {
         Some(transmit)
     }
 
-    /// A packet of filler, if one may leave now and media have not the way before it.
+    /// Writes a packet of filler, if one may leave now and no media has precedence.
     fn transmit_filler(&mut self, buf: &mut [u8]) -> Option<Transmit> {
         let sender = self.sender.as_mut()?;
         let departure = self.session.next_departure(self.now)?;
@@ -344,7 +344,8 @@ impl Endpoint for Call {
     }
 }
 
-/// What a sender that woke late may catch up with. More would make a burst of every frame: the pause before one is as long.
+/// The longest time that a sender which woke late may catch up with. A longer one would make a burst of every
+/// frame, because the pause before a frame is as long.
 const MAX_CREDIT: Duration = Duration::from_millis(2);
-/// Ten seconds of video between two drains.
+/// The length of the event queue: ten seconds of video between two polls.
 const MAX_EVENTS: usize = 1_024;

@@ -1,5 +1,5 @@
-//! The chain of pictures that a decoder needs: each refers to the one before it, so that after a loss
-//! nothing can be shown until a keyframe.
+//! Follows the chain of pictures that a decoder needs: each refers to the one before, so after a loss only a
+//! keyframe can be shown.
 
 use evenkeel_codec::picture::{AccessUnit, CodedPicture, H264Picture};
 use evenkeel_h264::Sps;
@@ -9,31 +9,31 @@ use crate::reassemble::{InFlight, Reassembler};
 /// Follows the frames of a stream as they are released, in their order.
 #[derive(Debug, Default)]
 pub(crate) struct Chain {
-    /// Every frame since the last keyframe was whole.
+    /// True if every frame since the last keyframe was whole.
     intact: bool,
-    /// Something has come: before that there is nothing to ask for.
+    /// True once a frame arrived: before that, no keyframe is requested.
     begun: bool,
     /// The sequence number of the last packet released.
     last: Option<u64>,
     /// The extended timestamp of the last keyframe released whole.
     keyframe: Option<i64>,
-    /// The decoder was given parameter sets, as far as is known.
+    /// True if the decoder has parameter sets, as far as is known.
     parameters: bool,
-    /// Pictures that were superseded: the next one refers to them.
+    /// Superseded pictures to which the next one refers.
     before: Vec<AccessUnit>,
     count: Count,
 }
 
-/// The pictures that others refer to, as the stream itself counts them: H.264 §7.4.3, frame_num.
+/// The number of reference pictures, as the stream itself counts them: frame_num (H.264 §7.4.3).
 #[derive(Debug, Default)]
 struct Count {
     sps: Option<Sps>,
-    /// The count of the next picture, if none is missing.
+    /// The frame_num of the next picture, if none is missing.
     next: Option<u32>,
 }
 
 impl Count {
-    /// Takes in the next picture; true if it is certain that none is missing before it.
+    /// Records the next picture; returns true if certainly none is missing before it.
     fn follows(&mut self, unit: &AccessUnit) -> bool {
         let units = || unit.units.iter().flatten();
         self.sps = units().find_map(|unit| Sps::parse(unit)).or(self.sps);
@@ -49,12 +49,12 @@ impl Count {
 }
 
 impl Chain {
-    /// A frame is released, of which this was known: what a decoder needs to show it, or `None` if it
-    /// cannot. A codec whose frames stand alone is not concerned.
+    /// Handles a released frame. Returns the pictures that a decoder needs to show it, or `None` if they are
+    /// missing. A codec without references returns each frame.
     pub(crate) fn link(&mut self, picture: CodedPicture, frame: &InFlight) -> Option<CodedPicture> {
         let (first, last) = frame.sequences;
         let CodedPicture::H264(picture) = picture else {
-            // Pictures of ours that are still to come begin with a keyframe.
+            // Pictures of H.264 that follow later begin with a keyframe.
             *self = Self::default();
             return Some(picture);
         };
@@ -71,7 +71,7 @@ impl Chain {
         let unit = picture.access_units.first();
         let keyframe = unit.is_some_and(AccessUnit::is_keyframe);
         let parameters = unit.is_some_and(AccessUnit::has_parameters);
-        // Where numbers are missing before a keyframe that has none, they may have been other ones.
+        // If numbers are missing before a keyframe without parameter sets, the lost packets may have changed them.
         let begins = keyframe && (parameters || (self.parameters && adjoins));
         let follows = self.intact && (counted || adjoins);
         self.intact = frame.complete && (begins || follows);
@@ -91,7 +91,7 @@ impl Chain {
         })
     }
 
-    /// What [`link`](Self::link) gave is not shown after all, but what follows refers to it.
+    /// Keeps a picture of [`link`](Self::link) that is not shown, because later pictures refer to it.
     pub(crate) fn keep(&mut self, picture: CodedPicture) {
         let CodedPicture::H264(picture) = picture else {
             return;
@@ -104,16 +104,16 @@ impl Chain {
         }
     }
 
-    /// A frame was lost as a whole.
+    /// Breaks the chain after a frame was lost as a whole.
     pub(crate) fn break_off(&mut self) {
         self.intact = false;
-        // What was kept has reached no decoder.
+        // The kept pictures have reached no decoder.
         self.parameters &= self.before.is_empty();
         self.before.clear();
     }
 
-    /// The frame of this extended timestamp, which was released, did not reach the decoder or did not decode. That
-    /// concerns nothing from the last keyframe on if it came before that.
+    /// Breaks the chain if the released frame of this extended timestamp did not reach the decoder or did not
+    /// decode. A frame before the last keyframe does not matter.
     pub(crate) fn lose(&mut self, timestamp: i64) {
         if self.keyframe.is_none_or(|keyframe| timestamp >= keyframe) {
             self.break_off();
@@ -121,7 +121,7 @@ impl Chain {
         }
     }
 
-    /// True while nothing can be shown but a keyframe.
+    /// Returns true while only a keyframe can be shown.
     pub(crate) fn wants_keyframe(&self) -> bool {
         self.begun && !self.intact
     }
@@ -133,7 +133,7 @@ mod tests {
     use evenkeel_codec::picture::RawPicture;
     use tfrc::time::Instant;
 
-    /// A keyframe has its parameter sets with it.
+    /// Returns a picture of one unit; a keyframe has its parameter sets with it.
     fn unit(kind: u8) -> CodedPicture {
         let kinds = if kind == 5 { vec![7, 8, 5] } else { vec![kind] };
         bare(&kinds)
@@ -144,7 +144,7 @@ mod tests {
         CodedPicture::from(AccessUnit { units })
     }
 
-    /// With packets of these numbers; the first is its timestamp, too.
+    /// Returns a frame with packets of these numbers; the first number is its timestamp, too.
     fn frame(sequences: (u64, u64), complete: bool) -> InFlight {
         InFlight {
             timestamp: sequences.0 as i64,
@@ -156,7 +156,7 @@ mod tests {
         }
     }
 
-    /// Kinds of the units that a decoder gets.
+    /// Returns the kinds of the units that a decoder gets.
     fn kinds(picture: Option<CodedPicture>) -> Option<Vec<u8>> {
         let CodedPicture::H264(picture) = picture? else {
             panic!("another codec");
@@ -172,7 +172,7 @@ mod tests {
     fn after_a_loss_only_a_keyframe_is_shown() {
         let mut chain = Chain::default();
         assert!(!chain.wants_keyframe());
-        // (kind, packets, whole) and whether it can be shown.
+        // A row has the kind, the packets, whether the frame is whole, and whether it can be shown.
         for (kind, packets, complete, shown) in [
             (1, (10, 11), true, false),
             (5, (12, 15), true, true),
@@ -189,10 +189,10 @@ mod tests {
         }
     }
 
-    /// A picture of 16 by 16 whose slice has this count.
+    /// Returns a picture of 16 by 16 whose slice has this frame_num.
     fn counted(kind: u8, frame_num: u8) -> CodedPicture {
         let sps = vec![0x67, 66, 0, 10, 0b1111_1011, 0b1111_1100];
-        // Macroblock 0, a P slice, parameter set 0, four bits of the count.
+        // The slice has macroblock 0, type P, parameter set 0, and four bits of frame_num.
         let slice = vec![0x60 | kind, 0b1001_1010 | frame_num >> 3, frame_num << 5];
         CodedPicture::from(AccessUnit {
             units: vec![Some(sps), Some(vec![0x68, 1]), Some(slice)],
@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(kinds(linked), Some(vec![7, 8, 5, 1, 1]));
         let linked = chain.link(unit(1), &frame((5, 5), true)).unwrap();
         chain.keep(linked);
-        // A keyframe needs nothing before it, and damage makes it worthless.
+        // A keyframe needs nothing before it, and damage makes it useless.
         assert_eq!(
             kinds(chain.link(unit(5), &frame((6, 6), true))),
             Some(vec![7, 8, 5])
@@ -263,7 +263,7 @@ mod tests {
         chain.lose(1);
         assert!(chain.wants_keyframe() && !shown(&mut chain, 1, 2));
         assert!(shown(&mut chain, 5, 3) && shown(&mut chain, 1, 4));
-        // What waited behind the first is told of only now.
+        // The picture behind the first is reported only now.
         chain.lose(2);
         assert!(!chain.wants_keyframe() && shown(&mut chain, 1, 5));
         chain.lose(3);
@@ -279,14 +279,14 @@ mod tests {
             (&[7, 8, 5], (7, 9), true),
             (&[1], (11, 11), false),
             (&[5], (12, 14), true),
-            // The packet before it may have had others.
+            // The lost packet before it may have had other parameter sets.
             (&[5], (16, 18), false),
             (&[5], (19, 20), true),
         ] {
             let linked = chain.link(bare(kinds), &frame(packets, true));
             assert_eq!(linked.is_some(), shown, "{packets:?}");
         }
-        // The decoder has not seen them if it refused what came with them.
+        // The decoder has not seen them if it refused the picture that carried them.
         chain.lose(19);
         assert!(chain.link(bare(&[5]), &frame((21, 21), true)).is_none());
     }
@@ -299,7 +299,7 @@ mod tests {
         let linked = chain.link(bare(&[5]), &frame((1, 1), true));
         assert_eq!(kinds(linked.clone()), Some(vec![7, 8, 5, 5]));
         chain.keep(linked.unwrap());
-        // Given up with what was lost, they have reached no decoder.
+        // The parameter sets were given up with the loss, and have reached no decoder.
         assert!(chain.link(bare(&[1]), &frame((3, 3), true)).is_none());
         assert!(chain.link(bare(&[5]), &frame((4, 4), true)).is_none());
     }

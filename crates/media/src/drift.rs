@@ -1,9 +1,10 @@
-//! How much faster the receiver's clock runs than the sender's, from the fastest frames of long times.
+//! Measures how much faster the receiver's clock runs than the sender's, by the fastest frames of long times.
 //!
-//! Two crystals part by up to 200 parts in a million, 12 ms a minute. Queues come and go; what a frame took that met
-//! none does not, but for the clocks. So the least transit of every [`BLOCK_TIME`] is kept, and the drift is the median of the
-//! slopes between two that lie [`MIN_SLOPE_TIME`] or more from each other: a route that becomes longer, once, bends few of
-//! them. It is nothing while a quarter of these slopes rise and a quarter fall: then it is the queue that they tell of.
+//! Two crystals differ by up to 200 parts in a million, 12 ms a minute. Queues come and go, but the transit of a
+//! frame that finds no queue changes only with the clocks. The least transit of every [`BLOCK_TIME`] is therefore
+//! kept. The drift is the median of the slopes between two blocks that are at least [`MIN_SLOPE_TIME`] apart, so a
+//! route that becomes longer once changes few of the slopes. The drift is zero while a quarter of the slopes rise
+//! and a quarter fall, because the slopes then reflect the queue.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -26,8 +27,8 @@ struct Fastest {
 }
 
 impl Drift {
-    /// A frame arrived, in nanoseconds of the receiver's clock after its time on the sender's, of any origin. True if
-    /// [`ppb`](Self::ppb) is another now.
+    /// Records a frame that arrived, with its transit in nanoseconds from any origin. Returns true if
+    /// [`ppb`](Self::ppb) changed.
     pub(crate) fn frame_arrived(&mut self, at: Instant, transit: i64) -> bool {
         let block = at.as_nanos() / BLOCK_TIME.as_nanos() as u64;
         let sample = Fastest { block, at, transit };
@@ -43,7 +44,7 @@ impl Drift {
             }
             _ => {}
         }
-        // The last block is whole.
+        // The last block is complete.
         let before = self.ppb;
         self.ppb = self.slope();
         if self.fastest.len() == MAX_BLOCKS {
@@ -53,12 +54,12 @@ impl Drift {
         self.ppb != before
     }
 
-    /// What the receiver's clock gains on the sender's, in nanoseconds a second: at most [`MAX_DRIFT_PPB`] either way.
+    /// Returns the gain of the receiver's clock in nanoseconds a second, within ±[`MAX_DRIFT_PPB`].
     pub(crate) const fn ppb(&self) -> i64 {
         self.ppb
     }
 
-    /// The median of the slopes, if they agree on a sign.
+    /// Returns the median of the slopes, if they agree on a sign.
     fn slope(&self) -> i64 {
         let mut slopes: Vec<i64> = (self.fastest.iter())
             .filter_map(|later| {
@@ -84,20 +85,21 @@ impl Drift {
     }
 }
 
-/// The fastest frame of this time is kept: loss mostly makes TFRC's queue run empty within it.
+/// The time of which the fastest frame is kept: losses usually make TFRC's queue run empty within it.
 const BLOCK_TIME: Duration = Duration::from_secs(10);
 
-/// Blocks of ten minutes are kept, since the rate of a crystal follows its temperature.
+/// The number of blocks that are kept, ten minutes, since the rate of a crystal follows its temperature.
 const MAX_BLOCKS: usize = 60;
 
-/// A slope is between frames at least this far apart. A frame that is held up by a millisecond changes it by 17 ppm.
+/// The least time between the two frames of a slope. A frame that is delayed by a millisecond changes it by 17 ppm.
 const MIN_SLOPE_TIME: Duration = Duration::from_secs(60);
 
-/// Fewer slopes are no evidence: these take five minutes of frames, and a queue may grow for minutes as flows join (two minutes
-/// showed a false drift in `rmcat-5-5` and `rmcat-6-3`).
+/// The least number of slopes that are evidence. They take five minutes of frames, and a queue may grow for minutes
+/// as flows join (two minutes showed a false drift in `rmcat-5-5` and `rmcat-6-3`).
 const MIN_SLOPES: usize = 25;
 
-/// Bound on the drift between two clocks, in parts per billion. The crystals of cheap cameras are off by about a fifth of this.
+/// The bound on the drift between two clocks, in parts per billion. The crystals of cheap cameras are off by about
+/// a fifth of this.
 const MAX_DRIFT_PPB: i64 = 500_000;
 
 #[cfg(test)]
@@ -105,7 +107,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Frames of `seconds`, five a second, each with this transit in microseconds at this second.
+    /// Returns the drift after `seconds` of five frames a second, with the transit of each in microseconds.
     fn after(seconds: u64, transit: impl Fn(u64, u64) -> i64) -> i64 {
         let mut drift = Drift::default();
         for n in 0..seconds * 5 {
@@ -115,7 +117,7 @@ mod tests {
         drift.ppb()
     }
 
-    /// From 0 up to 30 ms, as the frames of a queue that fills and empties.
+    /// Returns a delay from 0 up to 30 ms, as in a queue that fills and empties.
     fn jitter(n: u64) -> i64 {
         (n.wrapping_mul(2_654_435_761) >> 7) as i64 % 30_000
     }
@@ -124,7 +126,7 @@ mod tests {
     fn fastest_frames_show_the_drift() {
         for ppm in [-200, -20, 20, 200] {
             let found = after(600, |second, n| ppm * second as i64 + jitter(n));
-            // A queue that is as often empty, and each time it fills it is a little longer.
+            // The queue is empty as often as before, and each time it fills it is a little longer.
             let queue = |second, n| jitter(n) * jitter(n) / 30_000 * (300 + second as i64) / 300;
             let beside = after(600, |second, n| ppm * second as i64 + queue(second, n));
             for found in [found, beside] {
@@ -146,7 +148,7 @@ mod tests {
         assert_eq!(after(600, |_, n| jitter(n)), 0);
     }
 
-    /// 40 ms more from the middle on.
+    /// The transit is 40 ms longer from the middle on.
     #[test]
     fn a_longer_route_is_no_drift() {
         let route = |second| if second < 300 { 0 } else { 40_000 };

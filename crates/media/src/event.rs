@@ -1,4 +1,4 @@
-//! What happens to frames between the encoder and the display, as typed events for the trace.
+//! The events of frames between the encoder and the display, typed for the trace.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,114 +8,114 @@ use tfrc::units::Bytes;
 
 use evenkeel_codec::picture::Parts;
 
-/// Something that happened to a frame or to the flow of frames, and when.
+/// An event of a frame or of the flow of frames, with its time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Event {
-    /// When, on the caller's clock.
+    /// The time of the event on the caller's clock.
     pub at: Instant,
-    /// What.
+    /// The kind of the event.
     pub kind: EventKind,
 }
 
-/// What happened.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum EventKind {
     /// The policy gave the encoder its target.
     Target {
-        /// How large the coded scan may be.
+        /// The largest size of the coded scan.
         size: Bytes,
-        /// What the sending buffer held at that moment, as it will be counted on the wire, and repair packets that are owed (θ).
+        /// The bytes in the sending buffer as counted on the wire, and the repair packets that are owed (θ).
         queued: Bytes,
-        /// From capture to display, at the latest.
+        /// The longest time from capture to display.
         deadline: Duration,
     },
     /// A coded frame entered the sending buffer.
     Queued {
-        /// Its media timestamp.
+        /// The media timestamp of the frame.
         timestamp: u32,
-        /// What it was asked to be, if [`EventKind::Target`] came before it.
+        /// The size that was asked for, if [`EventKind::Target`] came before.
         target: Option<Bytes>,
-        /// What it is: its coded scan.
+        /// The size of the coded scan.
         size: Bytes,
-        /// Packets that it will take.
+        /// The number of packets of the frame.
         packets: usize,
     },
     /// The first packet of a frame left.
     Begun {
-        /// Its media timestamp.
+        /// The media timestamp of the frame.
         timestamp: u32,
-        /// Since its capture.
+        /// The time since the capture.
         age: Duration,
     },
     /// The last packet of a frame left.
     Sent {
-        /// Its media timestamp.
+        /// The media timestamp of the frame.
         timestamp: u32,
-        /// Since its capture.
+        /// The time since the capture.
         age: Duration,
     },
     /// The sender gave a frame up.
     Discarded {
-        /// Its media timestamp; `None` if it was not even encoded.
+        /// The media timestamp of the frame; `None` if it was not even encoded.
         timestamp: Option<u32>,
-        /// Why.
+        /// The reason.
         reason: Discard,
     },
-    /// No frame worth sending can be on time on this path: from now on frames go by this deadline.
+    /// No frame worth sending can be on time on this path: a longer deadline applies from now on.
     Stretched {
-        /// From capture to display.
+        /// The longest time from capture to display.
         deadline: Duration,
     },
-    /// Frames are on time by the configured deadline again.
+    /// The configured deadline applies again.
     Relaxed,
     /// The last missing packet of a received frame arrived.
     Completed {
-        /// Its media timestamp.
+        /// The media timestamp of the frame.
         timestamp: u32,
         /// True if its display time had passed.
         late: bool,
     },
-    /// A frame was handed out for display.
+    /// A frame was passed on for display.
     Shown {
-        /// Its media timestamp.
+        /// The media timestamp of the frame.
         timestamp: u32,
-        /// How much of it arrived.
+        /// The parts that arrived.
         parts: Parts,
     },
-    /// A frame of which something arrived will not be shown.
+    /// A frame will not be shown although some of it arrived.
     Dropped {
-        /// Its media timestamp.
+        /// The media timestamp of the frame.
         timestamp: u32,
-        /// Why.
+        /// The reason.
         reason: NotShown,
     },
-    /// The encoder was told to code a keyframe: one was asked for, or a coded frame was given up.
+    /// The encoder was asked for a keyframe: the peer requested one, or a coded frame was given up.
     Keyframe,
-    /// The media clock of the peer jumped, and playout began anew.
+    /// The media clock of the peer jumped, and playout restarted.
     Resynchronised,
-    /// Uncompressed pictures end elsewhere than those that are received: they have another size. Told once.
+    /// Uncompressed pictures have another size than the one that is received. The event occurs once.
     OtherSize {
-        /// Columns and rows of those that come.
+        /// The width and height of the pictures that arrive.
         sent: (u16, u16),
-        /// Of those that are received.
+        /// The width and height of the pictures that are received.
         received: (u16, u16),
     },
 }
 
-/// Why the sender gave a frame up.
+/// The reason for which the sender gave a frame up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Discard {
-    /// It was not encoded: the frame being sent keeps the sender busy until there is a fresher one.
+    /// The picture was not encoded: the present frame keeps the sender busy until a fresher one is captured.
     Busy,
-    /// Its encoder left it out, for the sake of those that are sent, or had no room for it.
+    /// The encoder left it out, for the sake of other frames or for lack of memory.
     LeftOut,
-    /// When its turn came it could no longer be displayed in time (equation 6.4).
+    /// The frame could no longer be displayed in time when its turn came (equation 6.4).
     TooLate,
-    /// A fresher frame took its place before its first packet left.
+    /// A fresher frame replaced it before its first packet left.
     Superseded,
-    /// As many frames waited as may wait.
+    /// The sending buffer was full.
     Limit,
-    /// It was half sent when the sender was stopped or the peer vanished, and is now too old.
+    /// The frame was half sent when the sender was stopped or the peer vanished, and is now too old.
     Abandoned,
     /// The call was closed.
     Closed,
@@ -133,7 +133,7 @@ impl Discard {
         Self::Closed,
     ];
 
-    /// The name by which logs and reports show it.
+    /// Returns the name of the reason in logs and reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Busy => "busy",
@@ -147,22 +147,22 @@ impl Discard {
     }
 }
 
-/// Why a frame of which something arrived was not shown.
+/// The reason for which a frame was not shown although some of it arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NotShown {
-    /// A newer frame was due too.
+    /// A newer frame was due as well.
     Superseded,
-    /// Not one of its parts arrived whole.
+    /// None of its parts arrived whole.
     Empty,
-    /// The packet with its quantisation tables was lost, and they were not known.
+    /// The packet with its quantisation tables was lost, and the tables were not known.
     NoTables,
-    /// More frames were in flight than are kept.
+    /// Too many frames were in flight.
     Overflow,
-    /// It, or a picture that it refers to, is damaged, and no keyframe has come since.
+    /// The frame, or a picture that it refers to, is damaged, and no keyframe has arrived since.
     NoReference,
-    /// It was due, and those due before it still waited for the display.
+    /// The frame was due while earlier ones still waited for the display.
     Behind,
-    /// The decoder made nothing of it.
+    /// The decoder could not decode it.
     Undecodable,
 }
 
@@ -178,12 +178,12 @@ impl NotShown {
         Self::Undecodable,
     ];
 
-    /// True if the picture before stays on display for it; false if a newer one was shown in its place.
+    /// Returns true if the picture before stays on display; false if a newer one was shown instead.
     pub const fn freezes(self) -> bool {
         !matches!(self, Self::Superseded)
     }
 
-    /// The name by which logs and reports show it.
+    /// Returns the name of the reason in logs and reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Superseded => "superseded",
@@ -197,14 +197,15 @@ impl NotShown {
     }
 }
 
-/// Events that wait to be read: bounded, the oldest give way.
+/// A bounded queue of events, which overwrites the oldest.
 #[derive(Debug, Default)]
 pub(crate) struct EventQueue {
     events: VecDeque<Event>,
 }
 
 impl EventQueue {
-    /// A frame makes at most five events a side: a second of video between two drains.
+    /// The length of the queue: a frame makes at most five events a side, so this is a second of video between two
+    /// polls.
     const CAPACITY: usize = 256;
 
     pub(crate) fn push(&mut self, at: Instant, kind: EventKind) {

@@ -1,15 +1,14 @@
-//! What fills the allowed rate where media leave some of it: nothing, the thesis's dummies, or repair packets.
+//! Fills the part of the allowed rate that media leaves: with nothing, the thesis's dummies, or repair packets.
 //!
-//! X holds for media and filler together. What fills only what media leave goes when the sending buffer is empty and
-//! the pacer lets a packet go, so it delays a frame by no more than one packet's time. Repair packets that a frame's
-//! target left room for belong to the frame, and leave before the next one.
+//! X applies to media and filler together. A packet of filler leaves only while the sending buffer is empty and the
+//! pacer permits it, so it delays a frame by at most one packet's time. The target of a frame may leave room for
+//! repair packets; these belong to the frame, and leave before the next one.
 //!
-//! **Nothing** is enough for TFRC: a rate that was used is kept (RFC 5348 §8.2.1, data-limited senders).
-//! **Dummies** are what the thesis sends whenever its buffer is empty (§7.4), so that the rate is used
-//! whatever the pictures are: from one capture to the next they fill what media may have and have not used.
-//! **Repair packets** (FlexFEC) follow the frame that they protect. How many it is to have comes from the loss that the
-//! path shows, and its target leaves room for them; where its frame leaves unused some of its share, it may have more.
-//! Without loss there are none.
+//! **Nothing** suffices for TFRC: a rate that was used is kept (RFC 5348 §8.2.1, data-limited senders). **Dummies**
+//! are sent by the thesis whenever its buffer is empty (§7.4), so that the rate is used whatever the pictures are.
+//! They fill the unused part of the media rate from one capture to the next. **Repair packets** (FlexFEC) follow
+//! the frame that they protect. The loss of the path determines their number, and the frame's target leaves room
+//! for them. If a frame leaves some of its share unused, it may have more of them. Without loss there are none.
 
 mod repairs;
 
@@ -24,12 +23,12 @@ use self::repairs::{DAMAGED, DAMAGED_IF_FREE, wanted};
 /// The filler of the rate that media leave unused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Filler {
-    /// Nothing.
+    /// No filler.
     #[default]
     None,
-    /// Packets that say nothing, whenever there is no media to send.
+    /// Packets without content, whenever no media waits.
     Dummy,
-    /// Repair packets, as the loss asks for and the rate has room for.
+    /// Repair packets, according to the loss and the free rate.
     Fec,
 }
 
@@ -57,26 +56,26 @@ impl FromStr for Filler {
     }
 }
 
-/// No filler has this name.
+/// The error that no filler has this name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a filler is `none`, `dummy` or `fec`")]
 pub struct UnknownFiller;
 
-/// What fills the rate of one sender.
+/// The filler of one sender.
 #[derive(Debug)]
 pub(crate) struct Filling {
     filler: Filler,
-    /// Bytes of payload that a packet of filler may have; 0 if the peer takes none.
+    /// The largest payload of a packet of filler; 0 if the peer accepts none.
     capacity: usize,
-    /// A full packet, as TFRC counts it.
+    /// The size of a full packet, as TFRC counts it.
     packet: Bytes,
     encoder: Encoder,
-    /// Of the repair packets planned, those that the frame's target left room for.
+    /// The planned repair packets for which the frame's target left room.
     owed: usize,
     loss: PathLoss,
-    /// Media have begun.
+    /// True once media has begun.
     begun: bool,
-    /// Bytes that media and dummies may still send before the next capture.
+    /// The bytes that media and dummies may still send before the next capture.
     room: Bytes,
 }
 
@@ -86,7 +85,7 @@ pub(crate) struct Departed<'a> {
     /// The whole RTP packet.
     pub(crate) packet: &'a [u8],
     pub(crate) sequence: u16,
-    /// The first of its frame; the last.
+    /// True for the first packet of a frame; true for the last.
     pub(crate) ends: (bool, bool),
 }
 
@@ -104,7 +103,7 @@ impl Filling {
         }
     }
 
-    /// From now on this fills the rate.
+    /// Sets the filler from now on.
     pub(crate) fn set_filler(&mut self, filler: Filler) {
         if filler != self.filler {
             self.filler = filler;
@@ -112,22 +111,22 @@ impl Filling {
         }
     }
 
-    /// Allows this many bytes until the next capture, and the remainder of the last interval that was less than a packet.
+    /// Permits this many bytes until the next capture, and the remainder of the last interval, up to a packet.
     pub(crate) fn begin_interval(&mut self, room: Bytes) {
         self.room = room + self.room.min(self.packet);
     }
 
-    /// A packet of this length left.
+    /// Counts a packet of this length that left.
     pub(crate) fn use_room(&mut self, len: usize) {
         self.room -= Bytes::from(len);
     }
 
-    /// What the path was last seen to lose.
+    /// Sets the latest measured loss of the path.
     pub(crate) fn set_loss(&mut self, loss: PathLoss) {
         self.loss = loss;
     }
 
-    /// The share that media have of a frame that comes to `size` with its repair packets.
+    /// Returns the share of media in a frame that has this `size` with its repair packets.
     pub(crate) fn media_share(&self, size: Bytes) -> f64 {
         if self.filler != Filler::Fec || self.capacity == 0 {
             return 1.0;
@@ -137,7 +136,7 @@ impl Filling {
         packets.max(1) as f64 / (packets + repairs).max(1) as f64
     }
 
-    /// A media packet left. If it was the last of its frame, there is room for so much before the next.
+    /// Records a media packet that left. If it was the last of its frame, `room` is free before the next frame.
     pub(crate) fn handle_sent(&mut self, departed: &Departed<'_>, room: Bytes) {
         self.begun = true;
         if self.filler != Filler::Fec || self.capacity == 0 {
@@ -157,7 +156,7 @@ impl Filling {
         }
     }
 
-    /// True if there is something to send where media leave room.
+    /// Returns true if filler is to be sent where media leaves room.
     pub(crate) fn has_data(&self) -> bool {
         self.capacity > 0
             && match self.filler {
@@ -167,17 +166,17 @@ impl Filling {
             }
     }
 
-    /// True if a frame has left and repair packets that its target left room for have not.
+    /// Returns true if a frame has left but not all repair packets for which its target left room.
     pub(crate) fn is_owed(&self) -> bool {
         self.owed > 0
     }
 
-    /// What these come to, as TFRC will count it, at most.
+    /// Returns the greatest size of these repair packets, as TFRC will count it.
     pub(crate) fn queued(&self) -> Bytes {
         Bytes::new(self.packet.get() * self.owed as u64)
     }
 
-    /// Writes what is to be sent to `payload`; false if there is nothing.
+    /// Writes the next payload of filler to `payload`; returns false if there is none.
     pub(crate) fn write(&mut self, payload: &mut Vec<u8>) -> bool {
         if !self.has_data() {
             return false;
@@ -190,7 +189,7 @@ impl Filling {
         self.encoder.write(payload)
     }
 
-    /// There is nothing to repair any more.
+    /// Forgets the packets to repair.
     fn clear(&mut self) {
         self.encoder.clear();
         self.owed = 0;
@@ -202,7 +201,7 @@ mod tests {
     use super::*;
     use crate::filler::repairs::tests::loss;
 
-    /// Sends the packets of a frame, after which there is this much room.
+    /// Sends the packets of a frame, after which `room` bytes are free.
     fn send_frame(filling: &mut Filling, packets: usize, room: u64) {
         for n in 0..packets {
             assert!(!filling.is_owed(), "a frame that has not ended");
@@ -294,7 +293,7 @@ mod tests {
         filling.use_room(900);
         assert!(filling.has_data());
         filling.use_room(600);
-        // 500 of 2,000 bytes are left: too few for a packet.
+        // The remainder is 500 of 2,000 bytes, too few for a packet.
         assert!(!filling.has_data());
         filling.begin_interval(Bytes::new(100));
         assert!(filling.has_data());

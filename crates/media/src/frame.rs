@@ -6,21 +6,21 @@ use tfrc::time::Instant;
 /// A coded frame on its way to the network.
 #[derive(Clone, Debug)]
 pub struct EncodedFrame {
-    /// When the picture was captured, on the sender's clock.
+    /// The time of capture, on the sender's clock.
     pub captured: Instant,
     /// The same instant on the media clock of 90 kHz, as RTP carries it.
     pub timestamp: u32,
-    /// The coded picture; nothing of it is missing.
+    /// The coded picture, of which nothing is missing.
     pub picture: CodedPicture,
 }
 
 /// A frame as the network delivered it, due for display.
 #[derive(Clone, Debug)]
 pub struct ReceivedFrame {
-    /// The RTP timestamp of its packets.
+    /// The RTP timestamp of the frame's packets.
     pub timestamp: u32,
-    /// When its last packet arrived, or when it was given up.
+    /// The time at which the last packet arrived, or at which the frame was given up.
     pub completed: Instant,
-    /// What arrived of it.
+    /// The picture as it arrived.
     pub picture: CodedPicture,
 }

@@ -1,4 +1,4 @@
-//! The least sample of the last half to whole minute.
+//! Finds the least sample of the last half to whole minute.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ pub(crate) struct Least<T> {
     start: Instant,
 }
 
-/// A sample is kept for one window at least and two at most.
+/// The window. A sample is kept for at least one window and at most two.
 const WINDOW_TIME: Duration = Duration::from_secs(30);
 
 impl<T> Default for Least<T> {
@@ -25,7 +25,7 @@ impl<T> Default for Least<T> {
 }
 
 impl<T: Ord + Copy> Least<T> {
-    /// Takes in a sample.
+    /// Records a sample.
     pub(crate) fn observe(&mut self, now: Instant, sample: T) {
         if now.saturating_since(self.start) > WINDOW_TIME {
             self.minima = [self.minima[1], None];

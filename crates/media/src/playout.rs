@@ -1,22 +1,21 @@
-//! When a frame is shown: its timestamp plus a delay that follows the jitter of whole frames.
+//! Decides when a frame is shown: at its timestamp plus a delay that follows the jitter of whole frames.
 //!
-//! A frame's *transit* is the arrival of its last packet less its timestamp. It holds everything
-//! that varies from frame to frame: encoding, the sending buffer, the frame's own length on a paced
-//! link, and the network. Its origin is arbitrary, for nothing relates the two clocks; only its
-//! changes count. Frames are shown one delay after their timestamps, where the delay is the transit
-//! that all but a few of the recent frames kept.
+//! A frame's *transit* is the arrival of its last packet less its timestamp. It includes everything that varies
+//! from frame to frame: encoding, the sending buffer, the frame's own length on a paced link, and the network. Its
+//! origin is arbitrary, because nothing relates the two clocks; only its changes matter. Frames are shown one delay
+//! after their timestamps. The delay is the transit that all but a few of the recent frames kept.
 //!
-//! A delay that was needed once, for a queue that has drained, ends after a second of frames that did not need it, since a
+//! A longer delay for a queue that has drained ends after a second of frames that did not need it, since a
 //! conversation waits for each frame. A second without frames is no evidence about a queue.
 //!
-//! Nor does it go beyond the deadline: a frame that arrived in time is shown in time, and one that did not, when it is
-//! there. Held for the slowest of them, all would be late for a few (at 150 ms and 400 kb/s 38 %, of which 12 arrived
-//! late). Where most arrive too late the deadline is lost, and what they need is kept for an even motion. How old
-//! frames are is known from sender reports and the round-trip time (`age.rs`).
+//! The delay does not exceed the deadline: a frame that arrived in time is shown in time, and a later one as soon
+//! as it is complete. A delay for the slowest frames would make all frames late for the sake of a few (at 150 ms
+//! and 400 kb/s 38 %, of which 12 arrived late). If most frames arrive too late, the deadline is lost, and the
+//! delay follows them for an even motion. Sender reports and the round-trip time give the age of frames (`age.rs`).
 //!
-//! Timestamps are read on the receiver's clock, as far as its drift against the sender's is known (`drift.rs`).
-//! While frames come the window would follow that without: two clocks part by a millisecond while it passes. A camera
-//! that was off for five minutes would come back 60 ms late, or as much too early.
+//! Timestamps are converted to the receiver's clock by the measured drift (`drift.rs`). While frames arrive the
+//! window would follow the drift by itself, because two clocks differ by a millisecond while it passes. But a
+//! camera that was off for five minutes would return 60 ms late, or too early by as much.
 
 #[cfg(test)]
 mod tests;
@@ -33,18 +32,17 @@ use crate::drift::Drift;
 #[derive(Clone, Debug)]
 pub struct Playout {
     clock_rate: u32,
-    /// From capture to display, at the latest.
+    /// The longest time from capture to display.
     deadline: Duration,
     age: Age,
     drift: Drift,
-    /// Since when timestamps have been read with this drift, in nanoseconds on their own time line, and where that lies
-    /// on the receiver's.
+    /// The start of the present drift, in nanoseconds of the timestamp's time line, and of the receiver's.
     anchor: (i64, i64),
-    /// The last [`WINDOW`] frames.
+    /// The last [`WINDOW`] of frames.
     recent: VecDeque<Sample>,
-    /// Nanoseconds from a timestamp, on its own time line, to its display.
+    /// The nanoseconds from a timestamp, on its own time line, to its display.
     delay: Option<i64>,
-    /// When `delay` was set last.
+    /// The time at which `delay` was last set.
     adjusted: Instant,
 }
 
@@ -55,8 +53,8 @@ struct Sample {
 }
 
 impl Playout {
-    /// A schedule for timestamps of `clock_rate` ticks a second, that knows nothing of the path yet. Frames are to be
-    /// shown within `deadline` of their capture.
+    /// Creates a schedule for timestamps of `clock_rate` ticks a second, without measurements of the path. Frames
+    /// are to be shown within `deadline` of their capture.
     pub fn new(clock_rate: u32, deadline: Duration) -> Self {
         Self {
             clock_rate: clock_rate.max(1),
@@ -70,7 +68,7 @@ impl Playout {
         }
     }
 
-    /// A packet of a frame arrived; its sender knew this round-trip time.
+    /// Records the arrival of a frame's packet, with the sender's round-trip time.
     pub fn packet_arrived(&mut self, timestamp: i64, arrival: Instant, rtt: Option<Duration>) {
         self.age.observe(arrival, self.transit(timestamp, arrival));
         if let Some(rtt) = rtt {
@@ -78,12 +76,12 @@ impl Playout {
         }
     }
 
-    /// A sender report arrived, with the timestamp that the moment had in which it left.
+    /// Records the arrival of a sender report, with the timestamp of its departure.
     pub fn report_arrived(&mut self, timestamp: i64, arrival: Instant) {
         self.age.observe(arrival, self.transit(timestamp, arrival));
     }
 
-    /// The last packet of a frame arrived at `arrival`. Gives true if its display time had passed.
+    /// Records the arrival of a frame's last packet. Returns true if the display time had passed.
     ///
     /// `timestamp` is the RTP timestamp, extended so that it does not wrap.
     pub fn frame_arrived(&mut self, timestamp: i64, arrival: Instant) -> bool {
@@ -105,14 +103,14 @@ impl Playout {
         late
     }
 
-    /// When the frame of this timestamp is to be shown; `None` before any frame arrived.
+    /// Returns when the frame of this timestamp is to be shown; `None` before any frame arrived.
     pub fn display_at(&self, timestamp: i64) -> Option<Instant> {
         let at = self.local_nanos(timestamp).saturating_add(self.delay?);
         Some(Instant::from_nanos(u64::try_from(at).unwrap_or(0)))
     }
 
-    /// How long a frame of the least transit in the window waits for its display: the part of the
-    /// delay that is playout's own doing.
+    /// Returns how long a frame of the least transit in the window waits for its display. This is the delay that
+    /// playout itself adds.
     pub fn allowance(&self) -> Duration {
         match (self.delay, self.least()) {
             (Some(delay), Some(least)) => {
@@ -122,20 +120,20 @@ impl Playout {
         }
     }
 
-    /// True if a packet with this timestamp that arrived now belongs to another time line: the
-    /// peer's clock jumped, or a forger wrote it.
+    /// Returns true if a packet with this timestamp that arrived now belongs to another time line: the peer's clock
+    /// jumped, or the packet is forged.
     pub fn is_discontinuous(&self, timestamp: i64, arrival: Instant) -> bool {
         let transit = self.transit(timestamp, arrival);
         self.delay
             .is_some_and(|delay| transit.abs_diff(delay) > MIN_DISCONTINUITY.as_nanos() as u64)
     }
 
-    /// Forgets everything about the path.
+    /// Forgets all measurements of the path.
     pub fn reset(&mut self) {
         *self = Self::new(self.clock_rate, self.deadline);
     }
 
-    /// What is due now stays due now, whatever is learned of the clocks.
+    /// Updates the drift, and leaves the display time of the present frame unchanged.
     fn follow_drift(&mut self, timestamp: i64, arrival: Instant) {
         let (media, local) = (self.media_nanos(timestamp), self.local_nanos(timestamp));
         if self.drift.frame_arrived(arrival, since(arrival, media)) {
@@ -147,7 +145,7 @@ impl Playout {
         let (Some(wanted), Some(longest)) = (self.wanted(), self.longest()) else {
             return;
         };
-        // Time without frames shows nothing that could be given up.
+        // A time without frames is no evidence for a shorter delay.
         let elapsed = now
             .saturating_since(self.adjusted)
             .min(DELAY_MEMORY / MIN_MEMORY_FRAMES);
@@ -155,8 +153,8 @@ impl Playout {
         let delay = match self.delay {
             Some(delay) if wanted < delay => {
                 let step = (elapsed / SHRINKING_DIVISOR).as_nanos() as i64;
-                // However high the delay was, no frame waits longer than the bound: a first frame
-                // that took a second must not hold up all that follow it.
+                // No frame waits longer than the bound, however high the delay was: a first frame that took a
+                // second must not delay all later ones.
                 wanted.max(delay.saturating_sub(step).min(longest))
             }
             _ => wanted,
@@ -164,7 +162,7 @@ impl Playout {
         self.delay = Some(self.in_time().map_or(delay, |due| delay.min(due)));
     }
 
-    /// The delay that meets the deadline, unless fewer than half of the last frames arrived by then.
+    /// Returns the delay that keeps the deadline, unless fewer than half of the last frames arrived by then.
     fn in_time(&self) -> Option<i64> {
         let guarded = self.deadline.saturating_sub(TIMER_GUARD);
         let due = self.age.transit_of(guarded)?;
@@ -176,8 +174,8 @@ impl Playout {
         (2 * early >= all).then_some(due)
     }
 
-    /// The delay that [`IN_TIME_PERCENT`] of the window's frames would have kept, by nearest rank, as far as
-    /// [`MAX_SPREAD`] lets it.
+    /// Returns the delay that [`IN_TIME_PERCENT`] of the window's frames would have kept, by nearest rank, within
+    /// [`MAX_SPREAD`].
     fn wanted(&self) -> Option<i64> {
         let mut transits: Vec<i64> = self.recent.iter().map(|sample| sample.transit).collect();
         let longest = self.longest()?;
@@ -189,13 +187,13 @@ impl Playout {
         Some(kept.min(longest))
     }
 
-    /// The longest transit of the last [`DELAY_MEMORY`], if [`MIN_MEMORY_FRAMES`] frames came in it.
+    /// Returns the longest transit of the last [`DELAY_MEMORY`], if [`MIN_MEMORY_FRAMES`] frames arrived in it.
     fn longest_of_late(&self) -> Option<i64> {
         let enough = self.of_late(DELAY_MEMORY).count() >= MIN_MEMORY_FRAMES as usize;
         self.of_late(DELAY_MEMORY).max().filter(|_| enough)
     }
 
-    /// The transits of the frames of this time.
+    /// Returns the transits of the frames of the last `time`.
     fn of_late(&self, time: Duration) -> impl Iterator<Item = i64> {
         let latest = self.recent.back().map(|sample| sample.at);
         let is_recent =
@@ -204,7 +202,7 @@ impl Playout {
         last.map(|sample| sample.transit)
     }
 
-    /// The delay that [`MAX_SPREAD`] allows.
+    /// Returns the longest delay that [`MAX_SPREAD`] permits.
     fn longest(&self) -> Option<i64> {
         Some(self.least()?.saturating_add(MAX_SPREAD.as_nanos() as i64))
     }
@@ -217,7 +215,7 @@ impl Playout {
         since(arrival, self.local_nanos(timestamp))
     }
 
-    /// A timestamp in nanoseconds of the receiver's clock, with an origin of its own.
+    /// Converts a timestamp to nanoseconds of the receiver's clock, with an origin of its own.
     fn local_nanos(&self, timestamp: i64) -> i64 {
         let (media, local) = self.anchor;
         let passed = i128::from(self.media_nanos(timestamp)) - i128::from(media);
@@ -239,35 +237,37 @@ fn clamped(nanos: i128) -> i64 {
     nanos.clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }
 
-/// How far back playout looks for the least transit and for the few frames that need not be in time; at fewer than
-/// [`MIN_MEMORY_FRAMES`] frames in [`DELAY_MEMORY`] also for how long a delay is kept.
+/// The time over which playout measures the least transit and chooses the few frames that may be late. It is also
+/// the memory of the delay if [`DELAY_MEMORY`] has fewer than [`MIN_MEMORY_FRAMES`] frames.
 const WINDOW: Duration = Duration::from_secs(4);
 
-/// A delay ends after this time without a frame that needed it. Otherwise five frames that waited in a queue once would delay
-/// all others of the window, at 25 frames a second.
+/// The time without a frame that needed the delay, after which the delay ends. Otherwise five frames that once
+/// waited in a queue would delay all others of the window, at 25 frames a second.
 const DELAY_MEMORY: Duration = Duration::from_secs(1);
 
-/// The deadline is met again if most frames of this time met it.
+/// The time over which most frames must keep the deadline, for the deadline to apply again.
 const DEADLINE_MEMORY: Duration = Duration::from_millis(250);
 
-/// Fewer frames in [`DELAY_MEMORY`] are no evidence that a queue has drained: the first after a pause finds every queue empty.
+/// The least number of frames in [`DELAY_MEMORY`] that is evidence of a drained queue: the first frame after a
+/// pause finds every queue empty.
 const MIN_MEMORY_FRAMES: u32 = 5;
 
-/// The window at 60 frames a second.
+/// The most frames in the window: 60 a second.
 const MAX_SAMPLES: usize = 240;
 
 /// The share of the window's frames that must be in time.
 const IN_TIME_PERCENT: usize = 95;
 
-/// The delay includes this guard against the error of a timer and of a busy host's wake-up.
+/// The guard in the delay against the error of a timer and of a busy host's wake-up.
 const TIMER_GUARD: Duration = Duration::from_millis(2);
 
-/// The most that playout adds to the least transit. Beyond it a frame is shown when it is whole:
-/// waiting for the worst would break every frame's deadline for the sake of a few.
+/// The most that playout adds to the least transit. A later frame is shown when it is complete: a wait for the
+/// worst would break every frame's deadline for the sake of a few.
 const MAX_SPREAD: Duration = Duration::from_millis(80);
 
-/// The delay shrinks by real time over this divisor at most, since motion that is 5 % too fast is not noticed.
+/// The divisor of real time that bounds the shrinking of the delay, since motion that is 5 % too fast is not
+/// noticed.
 const SHRINKING_DIVISOR: u32 = 20;
 
-/// A transit this far from the delay is no jitter. A process may be stopped for less than half of this.
+/// A transit this far from the delay is no jitter. A process may be suspended for less than half of this.
 const MIN_DISCONTINUITY: Duration = Duration::from_secs(5);

@@ -93,7 +93,7 @@ impl Policy {
         self.model.handle_filler_sent(now, number, Bytes::from(len));
     }
 
-    /// Takes in a sample of the path, and the state of the path after the same feedback.
+    /// Handles a sample of the path, and the state of the path after the same feedback.
     pub(crate) fn observe_path(&mut self, now: Instant, sample: &PathSample<'_>, path: &Path) {
         if sample.loss_event {
             self.model.handle_loss_event(now);
@@ -130,7 +130,8 @@ impl Policy {
         })
     }
 
-    /// True if the model sets the rate. The model needs feedback: if anything else sets X, frames are made for X.
+    /// Returns true if the model sets the rate. The model needs feedback: if another source sets X, frames are made
+    /// for X.
     fn follows_model(&self, path: &Path) -> bool {
         self.config.rules == Rules::Evenkeel && path.rate_source == RateSource::Feedback
     }
@@ -221,13 +222,13 @@ impl Policy {
         (self.deadline > self.config.deadline).then_some(self.deadline)
     }
 
-    /// The delay of a frame of any size: encoding, half the round trip, playout.
+    /// Returns the delay of a frame of any size: encoding, half the round trip, playout.
     fn fixed_delay(&self) -> Duration {
         let round_trip = self.model.base_round_trip().unwrap_or_default();
         self.cost.preparation + round_trip / 2 + self.config.playout
     }
 
-    /// The queueing delay for which a frame leaves room.
+    /// Returns the queueing delay for which a frame leaves room.
     fn expected_queue(&self) -> Duration {
         match self.model.mode() {
             Mode::Delay => self.model.target_delay() * 2,
@@ -260,7 +261,7 @@ fn new_model(config: &PolicyConfig) -> PathModel {
     }
 }
 
-/// Hands the signal of a sample to the path model.
+/// Passes the signal of a sample to the path model.
 pub fn observe_signal(model: &mut PathModel, now: Instant, sample: &PathSample<'_>) {
     match sample.signal {
         PathSignal::Deliveries => model.handle_report(now, sample.deliveries()),

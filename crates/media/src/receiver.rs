@@ -14,21 +14,21 @@ use crate::frame::ReceivedFrame;
 use crate::playout::Playout;
 use crate::reassemble::{InFlight, Payloads, Pushed, Reassembler, Refused};
 
-/// Packets in, frames out when they are due.
+/// The receiving side, which takes packets and returns frames when they are due.
 #[derive(Debug)]
 pub struct ReceivingSide {
     reassembler: Reassembler,
     playout: Playout,
     chain: Chain,
     refused: [u64; Refused::ALL.len()],
-    /// It was told that pictures do not fit.
+    /// True once pictures of another size were reported.
     told_other_size: bool,
     events: EventQueue,
 }
 
 impl ReceivingSide {
-    /// A receiving side of a stream, for timestamps of `clock_rate` ticks a second, whose frames are to be shown
-    /// within `deadline` of their capture.
+    /// Creates the receiving side of a stream, for timestamps of `clock_rate` ticks a second. Frames are to be
+    /// shown within `deadline` of their capture.
     pub fn new(payloads: impl Into<Payloads>, clock_rate: u32, deadline: Duration) -> Self {
         Self {
             reassembler: Reassembler::new(payloads),
@@ -40,7 +40,7 @@ impl ReceivingSide {
         }
     }
 
-    /// Takes a media packet that the session accepted.
+    /// Handles a media packet that the session accepted.
     pub fn push_packet(&mut self, now: Instant, packet: &MediaPacket<'_>) {
         let timestamp = self.reassembler.extend(packet.timestamp);
         if self.playout.is_discontinuous(timestamp, packet.arrival) {
@@ -61,7 +61,7 @@ impl ReceivingSide {
                     .push(now, EventKind::Completed { timestamp, late });
             }
             Pushed::Partial { timestamp } if packet.marker => {
-                // Damaged frames tell when frames end, too.
+                // Damaged frames also show when frames end.
                 self.playout.frame_arrived(timestamp, packet.arrival);
             }
             Pushed::Partial { .. } => {}
@@ -73,7 +73,7 @@ impl ReceivingSide {
         }
     }
 
-    /// Takes in a sender report, with the media timestamp of its departure.
+    /// Handles a sender report, with the media timestamp of its departure.
     pub fn report_arrived(&mut self, arrival: Instant, timestamp: u32) {
         let timestamp = self.reassembler.extend(timestamp);
         if !self.playout.is_discontinuous(timestamp, arrival) {
@@ -81,13 +81,13 @@ impl ReceivingSide {
         }
     }
 
-    /// Records a repair packet that arrived. The packets that it recovers follow by [`push_packet`](Self::push_packet), and more may
-    /// come.
+    /// Records a repair packet that arrived. The packets that it recovers follow by
+    /// [`push_packet`](Self::push_packet), and more may arrive.
     pub fn repair_arrived(&mut self, now: Instant) {
         self.reassembler.repair_arrived(now);
     }
 
-    /// The frame that is due for display, if one is. The newest due frame wins.
+    /// Returns the frame that is due for display, if one is. The newest due frame wins.
     pub fn poll_frame(&mut self, now: Instant) -> Option<ReceivedFrame> {
         loop {
             let mut frames = self.reassembler.frames();
@@ -126,41 +126,41 @@ impl ReceivingSide {
         }
     }
 
-    /// What [`poll_frame`](Self::poll_frame) gave with this timestamp was not shown after all: nothing that refers
-    /// to it can be.
+    /// Records that a frame of [`poll_frame`](Self::poll_frame) with this timestamp was not shown. Frames that
+    /// refer to it cannot be shown either.
     pub fn reference_lost(&mut self, now: Instant, timestamp: u32, reason: NotShown) {
         let timestamp = self.reassembler.extend(timestamp);
         self.chain.lose(timestamp);
         self.not_shown(now, timestamp, reason);
     }
 
-    /// When [`poll_frame`](Self::poll_frame) has something to do, if nothing arrives before.
+    /// Returns when to call [`poll_frame`](Self::poll_frame), if no packet arrives before.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let frame = self.reassembler.frames().next()?;
         Some(self.ready_at(&frame))
     }
 
-    /// True while nothing that comes can be shown but a keyframe.
+    /// Returns true while only a keyframe can be shown.
     pub fn wants_keyframe(&self) -> bool {
         self.chain.wants_keyframe()
     }
 
-    /// How long playout holds a frame that came as fast as any.
+    /// Returns how long playout holds the fastest frame.
     pub fn allowance(&self) -> Duration {
         self.playout.allowance()
     }
 
-    /// Packets that were of no use for this reason.
+    /// Returns the number of packets refused for this reason.
     pub fn refused(&self, reason: Refused) -> u64 {
         self.refused[reason as usize]
     }
 
-    /// The oldest event that was not taken yet.
+    /// Returns the oldest event that the caller has not taken.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop()
     }
 
-    /// Begins anew: the peer is another one, or its clock jumped.
+    /// Restarts, because the peer is another one or its clock jumped.
     pub fn reset(&mut self, now: Instant) {
         self.reassembler.reset();
         self.playout.reset();
@@ -168,18 +168,18 @@ impl ReceivingSide {
         self.events.push(now, EventKind::Resynchronised);
     }
 
-    /// When a frame may be taken: at its display time, or later if more of it is on its way.
+    /// Returns when a frame may be taken: at its display time, or later if more of it is expected.
     fn ready_at(&self, frame: &InFlight) -> Instant {
         let due = self.playout.display_at(frame.timestamp);
         if frame.settled {
             return due.unwrap_or(frame.last_arrival);
         }
-        // The sender fell silent in the middle of it.
+        // The sender fell silent within the frame.
         let patience = frame.last_arrival + SILENT_SENDER_TIMEOUT;
         due.map_or(patience, |due| due.max(patience))
     }
 
-    /// A picture that is whole fits, in whatever order its lines came.
+    /// Reports pictures of another size once. A picture that is whole has the right size, in any order of lines.
     fn tell_other_size(&mut self, now: Instant, packet: &MediaPacket<'_>) {
         if !self.told_other_size
             && let Some([sent, received]) = self.reassembler.other_size(packet)
@@ -197,6 +197,6 @@ impl ReceivingSide {
     }
 }
 
-/// A frame whose packets stopped coming is shown as it is after this long: longer than the longest
-/// gap between two packets of a frame at a rate that video can use.
+/// The time without packets after which an incomplete frame is shown. It exceeds the longest gap between two
+/// packets of a frame at a rate that video can use.
 const SILENT_SENDER_TIMEOUT: Duration = Duration::from_millis(500);

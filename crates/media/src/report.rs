@@ -1,4 +1,4 @@
-//! What a run comes to: one set of figures, over the time after a warm-up.
+//! The figures of a run, measured over the time after a warm-up.
 
 mod statistics;
 #[cfg(test)]
@@ -16,10 +16,10 @@ use self::statistics::{Histogram, TimeMean};
 use crate::call::CallEvent;
 use crate::event::{Discard, EventKind as MediaEvent};
 
-/// Pictures that differ have less: one sample of 4096x4096 that is off by one is 120 dB.
+/// The bound on PSNR. Pictures that differ have less: one sample of 4096x4096 that is off by one gives 120 dB.
 const MOST_DB: f64 = 500.0;
 
-/// The state of both ends and the link at one moment, as far as they are at hand.
+/// The state of both ends and the link at one moment, as far as it is available here.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct State {
     /// X at the sender.
@@ -38,32 +38,32 @@ pub struct State {
     pub packets_received: u64,
     /// Packets that the receiver has missed.
     pub packets_lost: u64,
-    /// Those that repair packets gave back.
+    /// Packets that were missed and then recovered by repair packets.
     pub packets_recovered: u64,
 }
 
 /// A frame that was shown.
 #[derive(Clone, Copy, Debug)]
 pub struct ShownFrame {
-    /// When.
+    /// The time of display.
     pub at: Instant,
-    /// What made it.
+    /// The codec of the frame.
     pub codec: Codec,
-    /// Since its capture, where that is known.
+    /// The time since the capture, where it is known.
     pub delay: Option<Duration>,
-    /// Luma PSNR in dB against the original, where that is at hand.
+    /// The luma PSNR in dB against the original, where the original is available.
     pub psnr: Option<f64>,
-    /// The network lost parts of it.
+    /// True if the network lost parts of the frame.
     pub damaged: bool,
-    /// Parts that the decoder concealed: those, and such as came and did not decode.
+    /// The number of parts that the decoder concealed: lost ones, and those that arrived and did not decode.
     pub concealed: usize,
 }
 
-/// Accumulates a run's figures in memory that does not grow with it.
+/// Accumulates a run's figures in memory of constant size.
 #[derive(Clone, Debug)]
 pub struct CallReport {
     start: Instant,
-    /// Frames that are shown within this of their capture are in time.
+    /// The time from capture within which a frame is shown in time.
     deadline: Duration,
     first: Option<(Instant, State)>,
     last: Option<(Instant, State)>,
@@ -75,7 +75,7 @@ pub struct CallReport {
     psnr_db: Histogram,
     size_error_pct: Histogram,
     psnr_sum: f64,
-    /// Since when a new picture is waited for; `None` once the peer has left.
+    /// The time since which a new picture has been awaited; `None` once the peer has left.
     awaited_since: Option<Instant>,
     longest_gap: Duration,
     frames_captured: u64,
@@ -88,7 +88,7 @@ pub struct CallReport {
     frames_frozen: u64,
 }
 
-/// The figures. What was not at hand is `None`; percentiles are by nearest rank.
+/// The figures of a run. Unavailable ones are `None`; percentiles are by nearest rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Summary {
     /// Mean of X.
@@ -99,55 +99,55 @@ pub struct Summary {
     pub x_over_link: Option<f64>,
     /// Media sent over what X allowed.
     pub media_over_x: Option<f64>,
-    /// Media received a second; sent, where only the sender is at hand.
+    /// Media received a second, or sent where this process only sends.
     pub throughput: Option<Rate>,
-    /// Median of the round-trip time's samples.
+    /// Median of the round-trip time samples.
     pub rtt_p50_ms: Option<f64>,
     /// Mean of p.
     pub loss_event_rate: Option<f64>,
-    /// Packets missed, of those sent.
+    /// Packets missed, as a percentage of those sent.
     pub packet_loss_pct: Option<f64>,
     /// Filler sent a second, repair packets or dummies.
     pub filler: Option<Rate>,
-    /// Packets missed that repair packets gave back.
+    /// Missed packets that repair packets recovered.
     pub packets_recovered: Option<u64>,
-    /// Pictures that the source gave: each is sent, discarded or waits.
+    /// Pictures that the source captured: each is sent, discarded or waits.
     pub frames_captured: u64,
-    /// Frames that left whole.
+    /// Frames whose last packet left.
     pub frames_sent: u64,
     /// Frames that were displayed.
     pub frames_shown: u64,
     /// Frames that the sender gave up, encoded or not.
     pub frames_discarded: u64,
-    /// Frames that were displayed within the report's deadline, where both ends are at hand.
+    /// Frames that were displayed within the report's deadline, where this process has both ends.
     pub frames_in_time: u64,
     /// Frames that were complete only after their display time.
     pub frames_late: u64,
-    /// Frames that were displayed of which the network lost a part.
+    /// Frames that were displayed although the network lost a part.
     pub frames_damaged: u64,
-    /// Frames that were displayed with a part concealed: the damaged ones, and those with a part that came and did not
-    /// decode.
+    /// Frames that were displayed with a concealed part: the damaged ones, and those with a part that arrived and
+    /// did not decode.
     pub frames_concealed: u64,
-    /// Frames that came, in part at least, and were not displayed: the picture before stayed.
+    /// Frames of which some part arrived and that were not displayed: the picture before stayed.
     pub frames_frozen: u64,
-    /// Median from capture to display.
+    /// Median of the time from capture to display.
     pub frame_delay_p50_ms: Option<f64>,
-    /// 95th percentile of the same.
+    /// 95th percentile of that time.
     pub frame_delay_p95_ms: Option<f64>,
     /// The longest time without a new picture, while the peer was there.
     pub longest_gap_ms: Option<f64>,
-    /// Mean luma PSNR; infinite once a picture was shown as it was captured.
+    /// Mean luma PSNR; infinite once a picture was shown exactly as captured.
     pub psnr_mean_db: Option<f64>,
-    /// Its 5th percentile.
+    /// 5th percentile of the luma PSNR.
     pub psnr_p5_db: Option<f64>,
     /// Median error of the coded size against its target.
     pub size_error_p50_pct: Option<f64>,
-    /// 95th percentile of the same.
+    /// 95th percentile of that error.
     pub size_error_p95_pct: Option<f64>,
 }
 
 impl CallReport {
-    /// A report over what happens from `start` on; earlier is warm-up. `deadline` is the configured one.
+    /// Creates a report from `start` on; earlier times are warm-up. `deadline` is the configured one.
     pub fn new(start: Instant, deadline: Duration) -> Self {
         Self {
             start,
@@ -175,9 +175,9 @@ impl CallReport {
         }
     }
 
-    /// Takes in an event of either end.
+    /// Handles an event of either end.
     pub fn handle_event(&mut self, event: &CallEvent) {
-        // The presence of a peer is followed before the warm-up's end, too.
+        // The presence of a peer matters before the warm-up's end, too.
         if let CallEvent::Session(event) = event {
             match event.kind {
                 SessionEvent::PeerLeft => {
@@ -185,7 +185,7 @@ impl CallReport {
                     self.awaited_since = None;
                 }
                 SessionEvent::PeerChanged { .. } => {
-                    // If the last peer said no goodbye, the wait began with its last picture.
+                    // If the last peer sent no BYE, the wait began with its last picture.
                     let since = event.at.max(self.start);
                     self.awaited_since.get_or_insert(since);
                 }
@@ -206,7 +206,7 @@ impl CallReport {
                 MediaEvent::Target { .. } => self.frames_captured += 1,
                 MediaEvent::Discarded { reason, .. } => {
                     self.frames_discarded += 1;
-                    // It had no target.
+                    // The picture had no target.
                     self.frames_captured += u64::from(reason == Discard::Busy);
                 }
                 MediaEvent::Completed { late: true, .. } => self.frames_late += 1,
@@ -218,14 +218,14 @@ impl CallReport {
         }
     }
 
-    /// Takes in how far a coded frame missed its target, as a share of it.
+    /// Records the size error of a coded frame, as a share of its target.
     pub fn handle_coded(&mut self, at: Instant, size_error: f64) {
         if at >= self.start {
             self.size_error_pct.add(size_error * 100.0);
         }
     }
 
-    /// Takes in a frame that was shown.
+    /// Records a frame that was shown.
     pub fn handle_shown(&mut self, frame: &ShownFrame) {
         if frame.at < self.start {
             return;
@@ -241,11 +241,11 @@ impl CallReport {
             self.psnr_sum += psnr;
         }
         self.longest_gap = self.longest_gap(frame.at);
-        // Those that were under way when the peer left are followed by none.
+        // No picture follows those that were in flight when the peer left.
         self.awaited_since = self.awaited_since.map(|_| frame.at);
     }
 
-    /// Takes in the state of the whole, some ten times a second.
+    /// Records the state of both ends, some ten times a second.
     pub fn handle_state(&mut self, at: Instant, state: &State) {
         if at < self.start {
             return;
@@ -258,14 +258,14 @@ impl CallReport {
         self.last = Some((at, *state));
     }
 
-    /// The longest time up to `until` without a new picture; nobody waits for one of a peer that has left.
+    /// Returns the longest time up to `until` without a new picture; the time after a peer has left does not count.
     pub fn longest_gap(&self, until: Instant) -> Duration {
         let gap = |since| until.saturating_since(since);
         self.longest_gap
             .max(self.awaited_since.map_or(Duration::ZERO, gap))
     }
 
-    /// The figures up to now.
+    /// Returns the figures up to now.
     pub fn summary(&self) -> Summary {
         let x_mean = self.allowed.mean();
         let link_mean = self.link.mean();
@@ -310,7 +310,7 @@ impl CallReport {
         }
     }
 
-    /// A counter's growth over the time between the first and the last state.
+    /// Returns a counter's growth over the time between the first and the last state.
     fn rate_of(&self, counter: impl Fn(&State) -> Option<Bytes>) -> Option<Rate> {
         let ((from, first), (to, last)) = self
             .first
@@ -331,7 +331,7 @@ impl CallReport {
     fn packet_loss(&self) -> Option<f64> {
         let ((_, first), (_, last)) = self.first.as_ref().zip(self.last.as_ref())?;
         last.received?;
-        // Late packets take losses back, so the count may fall.
+        // Late packets reduce the losses, so the count may fall.
         let lost = last.packets_lost.saturating_sub(first.packets_lost) as f64;
         let received = last.packets_received.saturating_sub(first.packets_received) as f64;
         (lost + received > 0.0).then(|| 100.0 * lost / (lost + received))

@@ -18,15 +18,15 @@ use crate::packetize::{PacketizeError, Packetizer};
 use crate::policy::{CodedFrame, Policy, PolicyConfig, Rules};
 use crate::sending_buffer::SendingBuffer;
 
-/// What a sending side is told when it starts.
+/// The configuration of a sending side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SenderConfig {
-    /// The deadline and what it is made of.
+    /// The deadline and its parts.
     pub policy: PolicyConfig,
     /// The largest RTP payload in bytes
     /// ([`Session::payload_capacity`](evenkeel_rtp::session::Session::payload_capacity)).
     pub payload_capacity: usize,
-    /// What TFRC counts of a packet besides its payload, in bytes.
+    /// The bytes of a packet that TFRC counts besides its payload.
     pub packet_overhead: usize,
     /// The largest payload of a packet of filler in bytes
     /// ([`Session::repair_capacity`](evenkeel_rtp::session::Session::repair_capacity)); 0 for none.
@@ -36,49 +36,48 @@ pub struct SenderConfig {
 /// A packet that may leave now.
 #[derive(Clone, Copy, Debug)]
 pub struct Outgoing<'a> {
-    /// For [`Session::write_media`](evenkeel_rtp::session::Session::write_media).
+    /// The argument of [`Session::write_media`](evenkeel_rtp::session::Session::write_media).
     pub info: MediaInfo,
-    /// What made the frame.
+    /// The codec of the frame.
     pub codec: Codec,
     /// The RTP payload.
     pub payload: &'a [u8],
 }
 
-/// Frames in, packets out.
+/// The sending side, which takes frames and returns packets.
 ///
-/// For each captured picture: ask [`target`](Self::target), encode, [`push_frame`](Self::push_frame) or
-/// [`leave_out`](Self::leave_out).
-/// Whenever the pacer lets a packet go: [`next_packet`](Self::next_packet), and if it was sent,
-/// [`packet_sent`](Self::packet_sent).
+/// For each captured picture, ask [`target`](Self::target), encode, and call [`push_frame`](Self::push_frame) or
+/// [`leave_out`](Self::leave_out). Whenever the pacer permits a packet, call [`next_packet`](Self::next_packet),
+/// and if it was sent, [`packet_sent`](Self::packet_sent).
 #[derive(Debug)]
 pub struct SendingSide {
     policy: Policy,
     buffer: SendingBuffer,
     packetizer: Packetizer,
-    /// What makes the frames, as far as that was said.
+    /// The codec of the frames, if it was set.
     codec: Option<Codec>,
     filling: Filling,
-    /// When a frame was last pushed.
+    /// The time at which a frame was last pushed.
     pushed: Instant,
-    /// The target given last, until a frame answers it.
+    /// The last target, until a frame answers it.
     target: Option<Bytes>,
-    /// What the path was seen to carry in a frame's time, in coded bytes, and what the last frame left of it.
+    /// The coded bytes that the path carries in a frame's time, and the part that the last frame left unused.
     carried: Bytes,
     unused: Bytes,
-    /// A keyframe is owed: one was asked for, or a frame that others refer to was given up.
+    /// True if a keyframe is owed: the peer requested one, or a frame that others refer to was given up.
     owes_keyframe: bool,
-    /// When the last one was asked of the encoder.
+    /// The time at which the encoder was last asked for a keyframe.
     keyframe: Option<Instant>,
-    /// Where a payload is put together.
+    /// The buffer in which a payload is put together.
     payload: Vec<u8>,
     events: EventQueue,
 }
 
 impl SendingSide {
-    /// A sending side with nothing to send.
+    /// Creates a sending side without frames.
     pub fn new(config: &SenderConfig) -> Self {
         let packet = config.payload_capacity + config.packet_overhead;
-        // Main and restart header (RFC 2435 §3.1): a first guess, replaced by what frames cost.
+        // The headers of RFC 2435 §3.1 are a first guess, which measured frames replace.
         let data = config.payload_capacity.saturating_sub(12).max(1);
         Self {
             policy: Policy::new(config.policy, packet as f64 / data as f64),
@@ -101,8 +100,8 @@ impl SendingSide {
         }
     }
 
-    /// Feedback came, which leaves the path in this state. `loss` is the share of packets lost, as far as reception reports
-    /// tell.
+    /// Handles the sample and the state of the path after feedback. `loss` is the share of packets lost by
+    /// reception reports, where there are any.
     pub fn observe_path(&mut self, now: Instant, sample: &PathSample<'_>, path: &Path, loss: f64) {
         let before = self.policy.stretched();
         self.policy.observe_path(now, sample, path);
@@ -113,35 +112,35 @@ impl SendingSide {
         self.push_deadline_event(now, before);
     }
 
-    /// Another peer took the place of the one before, on a path of its own.
+    /// Restarts for another peer, which has a path of its own.
     pub fn reset(&mut self, now: Instant) {
         let before = self.policy.stretched();
         self.policy.forget_path();
-        // The new one has seen nothing yet.
+        // The new peer has no picture yet.
         self.owes_keyframe = true;
         self.push_deadline_event(now, before);
     }
 
-    /// From now on frames are of this codec. Those that wait go as they are.
+    /// Sets the codec of later frames. Frames that wait are sent unchanged.
     pub fn set_codec(&mut self, codec: Codec) {
         if self.codec.replace(codec) != Some(codec) {
             self.policy.set_encoder(codec.has_own_size());
         }
     }
 
-    /// From now on these rules hold, for the frames that wait too.
+    /// Sets the rules, which also apply to frames that wait.
     pub fn set_rules(&mut self, now: Instant, rules: Rules) {
         let before = self.policy.stretched();
         self.policy.set_rules(rules);
         self.push_deadline_event(now, before);
     }
 
-    /// From now on this fills the rate, if the session sends packets of filler at all.
+    /// Sets the filler, which is used if the session sends packets of filler at all.
     pub fn set_filler(&mut self, filler: Filler) {
         self.filling.set_filler(filler);
     }
 
-    /// What to make of the picture captured at `now`; `None` if it is better not encoded.
+    /// Returns the target of the picture captured at `now`; `None` if it should not be encoded.
     pub fn target(&mut self, now: Instant, path: &Path) -> Option<FrameTarget> {
         self.buffer.expire(now, &mut self.events);
         let queued = self.queued();
@@ -155,7 +154,7 @@ impl SendingSide {
             self.discard(now, None, Discard::Busy);
             return None;
         };
-        // A keyframe weighs no more than another picture, so the rate bears one for each gap.
+        // A keyframe is no larger than another picture, so the rate permits one for each gap.
         self.owes_keyframe |= self.buffer.take_gap();
         self.carried = target.rate * self.policy.config().frame_interval;
         let share = self.filling.media_share(target.size);
@@ -176,8 +175,8 @@ impl SendingSide {
         Some(target)
     }
 
-    /// The peer asks for a keyframe. One that was coded less than a round trip ago is the answer: the peer
-    /// cannot have seen it when it asked.
+    /// Handles the peer's request for a keyframe. A keyframe that was coded less than a round trip ago answers it,
+    /// because the peer cannot have received that keyframe before the request.
     pub fn request_keyframe(&mut self, now: Instant, path: &Path) {
         let rtt = path.rtt.unwrap_or_default();
         let is_answered = |at: Instant| now.saturating_since(at) < rtt;
@@ -186,7 +185,7 @@ impl SendingSide {
         }
     }
 
-    /// A coded frame for the sending buffer. An error leaves the buffer as it was.
+    /// Adds a coded frame to the sending buffer. An error leaves the buffer unchanged.
     pub fn push_frame(&mut self, now: Instant, frame: EncodedFrame) -> Result<(), PacketizeError> {
         let target = self.target.take();
         self.pushed = now;
@@ -212,23 +211,23 @@ impl SendingSide {
         Ok(())
     }
 
-    /// The encoder made nothing of the picture whose target was asked for last.
+    /// Records that the encoder left out the picture of the last target.
     pub fn leave_out(&mut self, now: Instant) {
         self.target = None;
         self.discard(now, None, Discard::LeftOut);
     }
 
-    /// True if a departure would find something. It may turn out too late to be sent then.
+    /// Returns true if frames wait to be sent. They may prove too late when they are due.
     pub fn has_data(&self) -> bool {
         !self.buffer.is_empty()
     }
 
-    /// What the buffer holds (θ), as TFRC will count it, and the repair packets of the frame that left last.
+    /// Returns the bytes in the buffer (θ), as TFRC will count them, and the repair packets of the last frame.
     pub fn queued(&self) -> Bytes {
         self.buffer.queued() + self.filling.queued()
     }
 
-    /// The packet that leaves if one leaves now; it will have this extended sequence number.
+    /// Returns the packet that leaves if one leaves now; it will have this extended sequence number.
     pub fn next_packet(
         &mut self,
         now: Instant,
@@ -251,8 +250,8 @@ impl SendingSide {
         })
     }
 
-    /// The packet that [`next_packet`](Self::next_packet) gave has left in these bytes, with this sequence number and under
-    /// this number of the session's.
+    /// Records that the packet of [`next_packet`](Self::next_packet) left as these bytes, with this sequence number
+    /// and under this number of the session.
     pub fn packet_sent(
         &mut self,
         now: Instant,
@@ -275,36 +274,36 @@ impl SendingSide {
             .handle_sent(&departed, self.unused.min(until_next));
     }
 
-    /// A packet of filler left, of this length and under this number.
+    /// Records that a packet of filler left, of this length and under this number.
     pub fn filler_sent(&mut self, now: Instant, number: u64, len: usize) {
         self.policy.filler_sent(now, number, len);
         self.filling.use_room(len);
     }
 
-    /// True if what leaves next is filler: repair packets that a frame has room for go with it, the rest where no
-    /// media wait.
+    /// Returns true if filler leaves next. Repair packets for which a frame has room precede later media; other
+    /// filler leaves only where no media waits.
     pub fn has_filler(&self) -> bool {
         self.filling.has_data() && (self.filling.is_owed() || self.buffer.is_empty())
     }
 
-    /// The payload of the packet of filler that leaves if one leaves now.
+    /// Returns the payload of the packet of filler that leaves if one leaves now.
     pub fn next_filler(&mut self) -> Option<&[u8]> {
         self.filling
             .write(&mut self.payload)
             .then_some(&self.payload)
     }
 
-    /// The policy, for its deadline and what it measured.
+    /// Returns the policy, with its deadline and measurements.
     pub const fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    /// The oldest event that was not taken yet.
+    /// Returns the oldest event that the caller has not taken.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop()
     }
 
-    /// Gives up what is queued.
+    /// Gives up all frames that wait.
     pub fn close(&mut self, now: Instant) {
         self.filling.set_filler(Filler::None);
         self.buffer.clear(now, &mut self.events);

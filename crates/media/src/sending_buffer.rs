@@ -1,7 +1,8 @@
 //! The sending buffer: coded frames between the encoder and the pacer (thesis §6.3.1).
 //!
-//! The newest frame goes next; with the thesis's rules the oldest that can be displayed in time. A frame once begun is
-//! finished, unless its sender was stopped or its peer vanished until the rest of the frame was worthless.
+//! The newest frame leaves next, or under the thesis's rules the oldest that can be displayed in time. A frame that
+//! has begun is finished, unless the sender was stopped or the peer vanished until the rest of the frame was
+//! worthless.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -14,43 +15,43 @@ use crate::event::{Discard, EventKind, EventQueue};
 use crate::packetize::PacketizedFrame;
 use crate::policy::Policy;
 
-/// Frames that wait or are being sent.
+/// The frames that wait or are being sent.
 #[derive(Debug)]
 pub struct SendingBuffer {
-    /// Not begun, oldest first.
+    /// The frames that have not begun, oldest first.
     waiting: VecDeque<PacketizedFrame>,
     current: Option<Current>,
-    /// What TFRC counts of each packet besides its payload.
+    /// The bytes of each packet that TFRC counts besides its payload.
     packet_overhead: usize,
-    /// A frame was given up since [`take_gap`](Self::take_gap).
+    /// True if a frame was given up since [`take_gap`](Self::take_gap).
     gap: bool,
 }
 
 #[derive(Debug)]
 struct Current {
     frame: PacketizedFrame,
-    /// The next packet to leave.
+    /// The index of the next packet to leave.
     next: usize,
-    /// Given up when older than this.
+    /// The age beyond which the frame is given up.
     expires: Duration,
 }
 
 /// A packet about to leave.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NextPacket<'a> {
-    /// The frame it belongs to.
+    /// The frame of the packet.
     pub(crate) frame: &'a PacketizedFrame,
-    /// Which of its packets.
+    /// The index of the packet in its frame.
     pub(crate) index: usize,
 }
 
 impl SendingBuffer {
-    /// The hard limit on waiting frames (thesis §6.3.2): the target keeps less than one waiting;
-    /// more than these would be too late at any frame rate of a conversation.
+    /// The most frames that wait (thesis §6.3.2). The target keeps less than one waiting; more than this number
+    /// would be too late at any frame rate of a conversation.
     pub const MAX_WAITING: usize = 3;
 
-    /// An empty buffer; `packet_overhead` is what TFRC counts of each packet besides its payload,
-    /// in bytes.
+    /// Creates an empty buffer; `packet_overhead` is the number of bytes of each packet that TFRC counts besides
+    /// its payload.
     pub fn new(packet_overhead: usize) -> Self {
         Self {
             waiting: VecDeque::with_capacity(Self::MAX_WAITING),
@@ -60,12 +61,12 @@ impl SendingBuffer {
         }
     }
 
-    /// True if a coded frame was given up since the last call: what refers to it cannot be shown.
+    /// Returns true if a coded frame was given up since the last call: frames that refer to it cannot be shown.
     pub(crate) fn take_gap(&mut self) -> bool {
         std::mem::take(&mut self.gap)
     }
 
-    /// Adds a coded frame. Gives the frame that had to leave for it, if the buffer was full.
+    /// Adds a coded frame. Returns the frame that had to leave for it, if the buffer was full.
     pub fn push(&mut self, frame: PacketizedFrame) -> Option<PacketizedFrame> {
         let evicted = if self.waiting.len() == Self::MAX_WAITING {
             self.gap = true;
@@ -77,7 +78,7 @@ impl SendingBuffer {
         evicted
     }
 
-    /// θ: everything that waits or remains to be sent, as TFRC will count it.
+    /// Returns θ: the bytes that wait or remain to be sent, as TFRC will count them.
     pub fn queued(&self) -> Bytes {
         let waiting: Bytes = self.waiting.iter().map(|frame| self.wire_size(frame)).sum();
         let current = self.current.as_ref().map_or(Bytes::ZERO, |current| {
@@ -88,22 +89,22 @@ impl SendingBuffer {
         waiting + current
     }
 
-    /// True if there is nothing to send.
+    /// Returns true if there is nothing to send.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.current.is_none()
     }
 
-    /// Packets of the frame that is being sent that have left; 0 if none is.
+    /// Returns the number of packets that have left of the present frame; 0 if no frame is being sent.
     pub(crate) fn begun(&self) -> usize {
         self.current.as_ref().map_or(0, |current| current.next)
     }
 
-    /// A frame as TFRC will count it.
+    /// Returns the size of a frame as TFRC will count it.
     pub fn wire_size(&self, frame: &PacketizedFrame) -> Bytes {
         frame.payload() + Bytes::from(frame.packets() * self.packet_overhead)
     }
 
-    /// The packet that leaves if one leaves now. Frames that are no longer worth sending are given up.
+    /// Returns the packet that leaves if one leaves now. Frames that are no longer worth sending are given up.
     pub(crate) fn next_packet(
         &mut self,
         now: Instant,
@@ -127,7 +128,7 @@ impl SendingBuffer {
         })
     }
 
-    /// The packet that [`next_packet`](Self::next_packet) gave has left. True if it ended its frame.
+    /// Records that the packet of [`next_packet`](Self::next_packet) left. Returns true if it ended its frame.
     pub(crate) fn packet_sent(&mut self, now: Instant, events: &mut EventQueue) -> bool {
         let Some(current) = &mut self.current else {
             return true;
@@ -154,7 +155,7 @@ impl SendingBuffer {
         }
     }
 
-    /// Gives up everything.
+    /// Gives up all frames.
     pub(crate) fn clear(&mut self, now: Instant, events: &mut EventQueue) {
         let current = self.current.take().map(|current| current.frame);
         for frame in current.into_iter().chain(self.waiting.drain(..)) {
@@ -162,7 +163,8 @@ impl SendingBuffer {
         }
     }
 
-    /// The frame to begin with: the newest, or with the thesis's rules the oldest that can be displayed in time.
+    /// Chooses the frame to begin: the newest, or under the thesis's rules the oldest that can be displayed in
+    /// time.
     fn choose(
         &mut self,
         now: Instant,
@@ -189,16 +191,16 @@ impl SendingBuffer {
     }
 }
 
-/// When what remains of a frame that begins now is given up: a second after its display, or after the time that it takes
-/// to send if that is longer.
+/// Returns the age at which the rest of a frame that begins now is given up: a second after its display, or after
+/// the time that it takes to send if that is longer.
 fn worthless_at(frame: &PacketizedFrame, now: Instant, path: &Path, policy: &Policy) -> Duration {
     let sending = frame.payload() / path.instantaneous_rate;
     let age = frame.age(now).saturating_add(sending);
     age.max(policy.deadline()).saturating_add(WORTHLESS_AFTER)
 }
 
-/// What remains of a half-sent frame this long after it should have been displayed interests
-/// nobody: the sender was stopped, its peer vanished or its rate collapsed.
+/// The time after its display time at which a half-sent frame is worthless: the sender was stopped, its peer
+/// vanished or its rate collapsed.
 const WORTHLESS_AFTER: Duration = Duration::from_secs(1);
 
 fn discard(now: Instant, frame: &PacketizedFrame, reason: Discard, events: &mut EventQueue) {
@@ -218,7 +220,7 @@ mod tests {
 
     const OVERHEAD: usize = 24;
 
-    /// A frame captured at `ms`, in packets of an interval each.
+    /// Returns a frame captured at `ms`, in packets of one interval each.
     fn frame(ms: u64, packets: usize) -> PacketizedFrame {
         // RFC 2435 has tables of 255 for Q = 1, which take no bytes.
         let image = jpeg_image((16 * packets as u16, 16), 255, &vec![900; packets]);
@@ -232,7 +234,7 @@ mod tests {
             .expect("well formed")
     }
 
-    /// A round trip of 60 ms.
+    /// Returns a path with a round trip of 60 ms.
     fn path(packets_per_sec: f64) -> Path {
         test_support::path(Rate::from_bytes_per_sec(packets_per_sec * 938.0), 60)
     }
@@ -256,7 +258,7 @@ mod tests {
             }
         }
 
-        /// Lets one packet go; gives the timestamp of its frame and its index.
+        /// Lets one packet leave, and returns the timestamp of its frame and its index.
         fn depart(&mut self, ms: u64, path: &Path) -> Option<(u32, usize)> {
             let (policy, events) = (&self.policy, &mut self.events);
             let next = self.buffer.next_packet(at(ms), path, policy, events)?;
@@ -321,7 +323,7 @@ mod tests {
         let mut bench = Bench::new();
         bench.policy.set_rules(Rules::Thesis);
         let path = path(100.0);
-        // 30 ms of network, 16 of playout and some 50 of its own: 54 may pass.
+        // Network takes 30 ms, playout 16 and the frame some 50: it may wait for 54.
         bench.buffer.push(frame(0, 5));
         bench.buffer.push(frame(40, 5));
         assert_eq!(bench.depart(68, &path), Some((40, 0)));
@@ -353,7 +355,7 @@ mod tests {
     #[test]
     fn a_slow_path_finishes_its_frames() {
         let mut bench = Bench::new();
-        // A packet every two seconds: the frame takes six.
+        // At a packet every two seconds the frame takes six seconds.
         let path = path(0.5);
         bench.buffer.push(frame(0, 3));
         for n in 0..3 {

@@ -22,14 +22,14 @@ pub(crate) struct Packet {
 }
 
 impl Packet {
-    /// Hands the packet to a reassembler. The packet arrives in the millisecond of its number.
+    /// Passes the packet to a reassembler. The packet arrives in the millisecond of its number.
     pub(crate) fn push(&self, reassembler: &mut Reassembler) -> Pushed {
         reassembler
             .push(&self.media(Instant::from_millis(self.sequence)))
             .0
     }
 
-    /// The packet as the session hands it out on arrival.
+    /// Returns the packet as the session returns it on arrival.
     pub(crate) fn media(&self, arrival: Instant) -> MediaPacket<'_> {
         MediaPacket {
             sequence: self.sequence,

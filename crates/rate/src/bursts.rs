@@ -111,7 +111,7 @@ pub(crate) const MAX_RECENT: usize = 64;
 const LEAST_SPREAD: f64 = 1e-6;
 
 impl Bursts {
-    /// Takes in a packet that arrived. Frames are `interval` seconds apart.
+    /// Records a packet that arrived. Frames are `interval` seconds apart.
     pub(crate) fn observe(
         &mut self,
         packet: &SentPacket,
@@ -133,7 +133,7 @@ impl Bursts {
         }
     }
 
-    /// Takes in a whole frame, whose first packet and last packet arrived at these times.
+    /// Records a whole frame, whose first packet and last packet arrived at these times.
     pub(crate) fn observe_frame(
         &mut self,
         frame: &DepartedFrame,
@@ -194,13 +194,13 @@ impl Bursts {
         self.recent.clear();
     }
 
-    /// The rate at which bursts are served, bytes per second; `None` before one was measured.
+    /// Returns the rate at which bursts are served, bytes per second; `None` before one was measured.
     pub(crate) fn service_rate(&self) -> Option<f64> {
         let is_known = self.short.arrived > 0.0;
         is_known.then(|| smaller(self.short.service_rate(), self.long.service_rate()))
     }
 
-    /// The service rate over a round, bytes per second; infinite before a burst was measured.
+    /// Returns the service rate over a round, bytes per second; infinite before a burst was measured.
     pub(crate) fn mean_service_rate(&self) -> f64 {
         if self.long.arrived > 0.0 {
             self.long.service_rate()
@@ -209,7 +209,7 @@ impl Bursts {
         }
     }
 
-    /// Spread at departure over spread at arrival: below one, the bottleneck stretched the bursts.
+    /// Returns the spread at departure over the spread at arrival: below one, the bottleneck stretched the bursts.
     pub(crate) fn evenness(&self) -> f64 {
         if self.short.arrived > 0.0 {
             smaller(self.short.evenness(), self.long.evenness()).min(1.5)
@@ -218,7 +218,8 @@ impl Bursts {
         }
     }
 
-    /// The time that the bottleneck takes for a packet of this size, in seconds; constant before a burst was measured.
+    /// Returns the time that the bottleneck takes for a packet of this size, in seconds; constant before a burst
+    /// was measured.
     #[inline]
     pub(crate) fn serialisation(&self, size: f64) -> f64 {
         if self.long.arrived > 0.0 {
@@ -228,12 +229,12 @@ impl Bursts {
         }
     }
 
-    /// The mean share by which bursts are served more slowly than their mean.
+    /// Returns the mean share by which bursts are served more slowly than their mean.
     pub(crate) fn shortfall(&self) -> f64 {
         self.shortfall
     }
 
-    /// The recent bursts; `None` if there are none.
+    /// Returns the recent bursts; `None` if there are none.
     pub(crate) fn recent(&self) -> Option<RecentBursts> {
         let (first, last) = (self.recent.first()?, self.recent.last()?);
         let sum = |of: fn(&FrameBurst) -> f64| self.recent.iter().map(of).sum::<f64>();

@@ -1,4 +1,4 @@
-//! Arrival times bound the offset of the receiver's clock from the sender's.
+//! Bounds the offset of the receiver's clock from the sender's by arrival times.
 //!
 //! A packet arrives between its departure and the arrival of its report. So each arrival time bounds the offset from both sides,
 //! and the bounds of all arrivals overlap. An arrival time that contradicts the others is false, or the receiver's clock was
@@ -40,7 +40,7 @@ const MAX_DRIFT: f64 = 1e-3;
 const TOLERANCE: f64 = 0.002;
 
 impl Default for OffsetBounds {
-    /// No bounds.
+    /// Creates a clock without bounds.
     fn default() -> Self {
         Self {
             at: 0.0,
@@ -56,7 +56,7 @@ impl OffsetBounds {
         self.least <= other.most + slack && other.least <= self.most + slack
     }
 
-    /// The bounds that follow from both.
+    /// Returns the bounds that follow from both.
     fn narrowed(&self, newer: &Self) -> Self {
         let drift = self.drift(newer);
         Self {
@@ -72,7 +72,7 @@ impl OffsetBounds {
 }
 
 impl ReceiverClock {
-    /// Forgets the offset: transit times are of another clock from now on.
+    /// Forgets the offset: transit times belong to another clock from now on.
     pub(crate) fn change(&mut self) {
         *self = Self {
             is_another: true,
@@ -80,7 +80,7 @@ impl ReceiverClock {
         };
     }
 
-    /// Takes in the bounds that an arrival time gives.
+    /// Records the bounds that an arrival time gives.
     #[inline]
     pub(crate) fn observe(&mut self, bounds: OffsetBounds) -> ClockReading {
         if !self.is_another && self.believed.overlaps(&bounds) {
@@ -91,7 +91,7 @@ impl ReceiverClock {
         self.doubt(bounds)
     }
 
-    /// Takes in bounds that contradict those before, or are of another clock.
+    /// Handles bounds that contradict those before, or belong to another clock.
     #[cold]
     fn doubt(&mut self, bounds: OffsetBounds) -> ClockReading {
         if core::mem::take(&mut self.is_another) {

@@ -60,7 +60,7 @@ impl CoarseReports {
         }
     }
 
-    /// The least and the largest transit time of packets that left from `since` on.
+    /// Returns the least and the largest transit time of packets that left from `since` on.
     pub(crate) fn range_since(&self, since: f64) -> [f64; 2] {
         let ranges = self.ranges.iter().filter(|range| range.sent >= since);
         ranges.fold(

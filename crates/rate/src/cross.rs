@@ -1,8 +1,8 @@
 //! Evidence of cross traffic that keeps a queue standing.
 //!
-//! A burst of pace P beside cross traffic Y leaves the bottleneck at the service rate B = C·P/(P + Y). With Y = C − R, where R
-//! is this flow's delivery rate, the capacity is C = B·(P − R)/(P − B), and R/C is the flow's share. A queue that stands while
-//! the share is small is not this flow's.
+//! A burst of pace P beside cross traffic Y leaves the bottleneck at the service rate B = C·P/(P + Y). With Y = C −
+//! R, where R is this flow's delivery rate, the capacity is C = B·(P − R)/(P − B), and R/C is the flow's share. If
+//! a queue stands while the share is small, other flows keep the queue.
 //!
 //! Flows that follow delay drain their queue within a few round trips. Flows that react to loss alone keep the queue, or drain the
 //! queue only after a loss. So there are two kinds of evidence. The first is the excess of such a queue over the target, summed
@@ -55,7 +55,7 @@ impl Default for CrossEvidence {
 }
 
 impl CrossEvidence {
-    /// Takes in a report after `elapsed` seconds, with the queueing delay and its target in seconds.
+    /// Handles a report after `elapsed` seconds, with the queueing delay and its target in seconds.
     pub(crate) fn observe(
         &mut self,
         elapsed: f64,
@@ -93,7 +93,8 @@ impl CrossEvidence {
         self.evidence = (self.evidence + elapsed * excess).max(0.0);
     }
 
-    /// Takes in a loss event. A loss event is evidence if a queue stands and bursts show that other flows use most of the link.
+    /// Handles a loss event, which is evidence if a queue stands and bursts show that other flows use most of the
+    /// link.
     pub(crate) fn observe_loss(&mut self, now: f64, params: &Params) {
         if self.stood == 0.0 || self.share > params.alone_share {
             return;
@@ -104,23 +105,23 @@ impl CrossEvidence {
         self.last_loss = now;
     }
 
-    /// True if the evidence is enough to compete.
+    /// Returns true if the evidence is enough to compete.
     pub(crate) fn is_proven(&self, params: &Params) -> bool {
         self.evidence > params.alarm
     }
 
-    /// True if bursts show that the queue is this flow's own.
+    /// Returns true if bursts show that the queue is this flow's own.
     pub(crate) fn is_alone(&self, params: &Params) -> bool {
         let is_shown = self.shown > params.round && self.shown > self.stood / 2.0;
         self.share > params.alone_share && self.evidence == 0.0 && is_shown
     }
 
-    /// The flow's share of the link at the last standing queue.
+    /// Returns the flow's share of the link at the last standing queue.
     pub(crate) fn usual_share(&self) -> f64 {
         self.usual_share.max(LEAST_SHARE)
     }
 
-    /// Sets the evidence to this share of the evidence that is enough.
+    /// Sets the evidence to this share of the proving evidence.
     pub(crate) fn set_evidence(&mut self, share: f64, params: &Params) {
         self.evidence = share * params.alarm;
     }

@@ -1,4 +1,4 @@
-//! Reports of single arrivals.
+//! Handles reports of single arrivals.
 
 use tfrc::sent_packets::Delivery;
 use tfrc::time::Instant;
@@ -11,7 +11,7 @@ use crate::random_loss::LossReport;
 use crate::sent::SentPacket;
 
 impl PathModel {
-    /// Takes in a report of arrivals. Packets that were not sent, or that arrived before, count for nothing.
+    /// Handles a report of arrivals. Packets that were not sent, or that arrived before, are ignored.
     pub fn handle_report(&mut self, now: Instant, deliveries: impl IntoIterator<Item = Delivery>) {
         let now = seconds(now);
         self.follow_format(ReportFormat::Deliveries);
@@ -34,7 +34,8 @@ impl PathModel {
         }
     }
 
-    /// Takes in deliveries. Gives the newest time of departure and the number of packets; `None` if all were known or false.
+    /// Records deliveries. Returns the newest time of departure and the number of packets; `None` if all were known
+    /// or false.
     fn ingest(
         &mut self,
         now: f64,

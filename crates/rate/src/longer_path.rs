@@ -1,4 +1,4 @@
-//! The judgement of a standing queue: a longer path, cross traffic, or the flow's own queue.
+//! Decides whether a standing queue is a longer path, cross traffic, or the flow's own queue.
 
 use crate::law_state::Mode;
 use crate::model::PathModel;

@@ -37,8 +37,9 @@ pub(crate) struct LeastDelayed {
 
 /// The path model estimates the rate of a path and sizes the frames that use the path.
 ///
-/// Hand in each packet that leaves and each report. Ask for [`frame_budget`](Self::frame_budget) when a picture is captured and
-/// for [`pacing_rate`](Self::pacing_rate) when a packet may leave. Call [`set_bound`](Self::set_bound) with TFRC's X before each.
+/// Record each packet that leaves and each report. Ask for [`frame_budget`](Self::frame_budget) when a picture is
+/// captured and for [`pacing_rate`](Self::pacing_rate) when a packet may leave. Call [`set_bound`](Self::set_bound)
+/// with TFRC's X before each.
 #[derive(Clone, Debug)]
 pub struct PathModel {
     pub(crate) params: Params,
@@ -160,9 +161,11 @@ impl PathModel {
         };
     }
 
-    /// True if TFRC's nofeedback timer of four round trips may expire between two frames (RFC 5348 §4.4). X then falls as for
-    /// an idle sender and returns within a frame. So the rate outlives the fall for a round, unless a queue or a loss event
-    /// explains the fall, and while no packet is under way the highest X of the round bounds the next frame.
+    /// Returns true if TFRC's nofeedback timer of four round trips may expire between two frames (RFC 5348 §4.4).
+    ///
+    /// X then falls as for an idle sender and returns within a frame. The rate therefore ignores the fall for a
+    /// round, unless a queue or a loss event explains it. While no packet is under way, the highest X of the round
+    /// bounds the next frame.
     fn x_decays_between_frames(&self) -> bool {
         NOFEEDBACK_ROUND_TRIPS * self.round_trip.get() < self.interval
             && self.signal.least() <= self.target()
@@ -211,7 +214,7 @@ impl PathModel {
         self.standing = None;
     }
 
-    /// Takes in the transit time of a packet that left at `at`. Returns true if the base delay fell.
+    /// Records the transit time of a packet that left at `at`. Returns true if the base delay fell.
     #[inline]
     pub(crate) fn observe_transit(&mut self, at: f64, transit: f64) -> bool {
         let has_fallen = transit < self.base.get();
@@ -220,7 +223,7 @@ impl PathModel {
         has_fallen
     }
 
-    /// The time for which a base delay is remembered, in seconds.
+    /// Returns the time for which a base delay is remembered, in seconds.
     fn base_memory(&self) -> f64 {
         match self.law.mode {
             Mode::Delay => 2.0 * self.params.hold,
@@ -229,7 +232,7 @@ impl PathModel {
         }
     }
 
-    /// Updates the rate from a report that was taken in. Gives the queueing delay apart from noise.
+    /// Updates the rate from a report that was recorded, and returns the queueing delay without noise.
     pub(crate) fn settle(&mut self, now: f64, round_trip: f64) -> f64 {
         let elapsed = self.elapsed(now);
         self.report_interval += (elapsed - self.report_interval) / REPORT_INTERVAL_SAMPLES;
@@ -255,7 +258,7 @@ impl PathModel {
         queue
     }
 
-    /// Seconds of queue per second, over the last frames.
+    /// Returns the growth of the queue over the last frames, in seconds per second.
     pub(crate) fn queue_gradient(&self) -> f64 {
         self.signal.gradient()
     }

@@ -47,8 +47,8 @@ pub struct Params {
     pub risk: f64,
     /// Share of the link above which the flow counts as alone on the link. The rest leaves room for errors of the measurement.
     pub alone_share: f64,
-    /// Least share of the rate that frames have while a queue drains, which lowers the quality of some frames and leaves
-    /// none out.
+    /// Least share of the rate that frames have while a queue drains. It lowers the quality of some frames and
+    /// leaves none out.
     pub drain_floor: f64,
 }
 

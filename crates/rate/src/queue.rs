@@ -48,7 +48,8 @@ impl<T> SliceQueue<T> {
         self.items.push(item);
     }
 
-    /// Moves the items to the front if at least as many were popped, so that a push costs one move in the mean at most.
+    /// Moves the items to the front if at least as many were popped. A push thus costs at most one move in the
+    /// mean.
     #[cold]
     fn make_room(&mut self) {
         if self.start >= self.items.len() / 2 {

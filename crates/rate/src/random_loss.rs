@@ -1,4 +1,4 @@
-//! Losses that no lower rate would avoid.
+//! Finds losses that no lower rate would avoid, by trials of a lower rate.
 //!
 //! A full queue loses packets while its delay is long. A policer and a queue of a few packets lose packets without a delay, but
 //! few or none at a lower rate. So losses without a queueing delay lead to a trial: a lower rate for as many packets as
@@ -46,7 +46,7 @@ struct LossTrial {
 /// The arrivals and losses of one report.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LossReport {
-    /// Seconds since the report before.
+    /// The seconds since the report before.
     pub(crate) elapsed: f64,
     /// Packets that arrived and that were found lost.
     pub(crate) delivered: f64,
@@ -73,7 +73,8 @@ impl LossCount {
         self.losses += report.lost;
     }
 
-    /// Losses per packet, one standard deviation above the measured ratio, up to what TFRC tolerates.
+    /// Returns the losses per packet, one standard deviation above the measured ratio, up to the ratio that TFRC
+    /// tolerates.
     fn upper_ratio(&self) -> f64 {
         let most = self.losses + libm::sqrt(self.losses);
         if most > 0.0 {
@@ -93,12 +94,12 @@ impl RandomLoss {
         self.is_sought
     }
 
-    /// True while frames have the lower rate.
+    /// Returns true while frames have the lower rate.
     pub(crate) fn is_on_trial(&self) -> bool {
         self.trial.is_some()
     }
 
-    /// The share of packets that are lost at any rate; zero while a queue stands.
+    /// Returns the share of packets that are lost at any rate; zero while a queue stands.
     pub(crate) fn ratio(&self) -> f64 {
         if self.is_clear {
             self.random.upper_ratio()
@@ -130,7 +131,7 @@ impl RandomLoss {
         }
     }
 
-    /// Forgets what the present trial has shown: cross traffic fills the queue, or reports have another format.
+    /// Forgets the present trial, because cross traffic fills the queue or reports have another format.
     pub(crate) fn stop_trial(&mut self) {
         if let Some(trial) = self.trial.take() {
             self.allowance = self.allowance.map(|allowance| allowance - trial.lasted);
@@ -160,7 +161,8 @@ impl RandomLoss {
         }
     }
 
-    /// Halves the weight of the losses at the usual rate. Where they are far fewer than random losses would be, those have ended.
+    /// Halves the weight of the losses at the usual rate. If they are far fewer than the random losses, those have
+    /// ended.
     fn fade(&mut self) {
         let expected = self.usual.packets * self.random.upper_ratio();
         if self.usual.losses < SHOWING_LOSSES && expected > 2.0 * SHOWING_LOSSES {
@@ -219,7 +221,7 @@ mod tests {
             };
             let mut lost = 0.0;
             for _ in 0..12 {
-                // The generator of Numerical Recipes has upper bits that are random enough.
+                // The generator is that of Numerical Recipes, whose upper bits are random enough.
                 self.chances = self
                     .chances
                     .wrapping_mul(1_664_525)
@@ -259,7 +261,7 @@ mod tests {
         for loss in [0.005, 0.01, 0.02, 0.05, 0.07] {
             let mut flow = LossyFlow::new();
             let ratio = flow.run(600, [loss; 2]);
-            // One standard deviation above what was measured.
+            // The ratio is one standard deviation above the measurement.
             assert!((loss..2.0 * loss).contains(&ratio), "{loss}: {ratio}");
             assert!(flow.trial_s < 0.12 * 600.0, "{loss}: {}", flow.trial_s);
         }
@@ -316,7 +318,7 @@ mod tests {
         flow.run(60, [0.05; 2]);
         flow.run(4 * 3_600, [0.0; 2]);
         assert_eq!(flow.random_loss.ratio(), 0.0);
-        // As soon as at the start.
+        // The ratio is found as soon as at the start.
         let ratio = flow.run(60, [0.05; 2]);
         assert!((0.05..0.1).contains(&ratio), "{ratio}");
     }

@@ -90,29 +90,30 @@ impl SentPackets {
         self.packets.len()
     }
 
-    /// The number of the next packet if no number is passed over.
+    /// Returns the number of the next packet if no number is skipped.
     pub(crate) fn next(&self) -> u64 {
         self.first + self.packets.len() as u64
     }
 
-    /// Bytes that have left.
+    /// Returns the bytes that have left.
     pub(crate) fn total(&self) -> f64 {
         self.total
     }
 
-    /// The number after the highest that arrived.
+    /// Returns the number after the highest that arrived.
     pub(crate) fn reported(&self) -> u64 {
         self.reported
     }
 
-    /// The departure of the first packet that is newer than all that arrived; `None` if no such packet left.
+    /// Returns the departure of the first packet that is newer than all that arrived; `None` if no such packet
+    /// left.
     pub(crate) fn unreported_since(&self) -> Option<f64> {
         let index = usize::try_from(self.reported.saturating_sub(self.first)).ok()?;
         self.packets.get(index).map(|packet| packet.at)
     }
 
-    /// Forgets the packets that left up to `at`, lost ones included. Hands each packet without a reported arrival to `take`, and
-    /// gives the bytes that had left before the next packet.
+    /// Forgets the packets that left up to `at`, lost ones included. Passes each packet without a reported arrival
+    /// to `take`, and returns the bytes that had left before the next packet.
     pub(crate) fn report_until(&mut self, at: f64, take: impl FnMut(&SentPacket)) -> f64 {
         let index = self.packets.partition_point(|packet| packet.at <= at);
         let unreported = self.packets[..index].iter().filter(|p| !p.delivered);

@@ -1,8 +1,9 @@
-//! Queueing delay apart from noise.
+//! Separates the queueing delay from noise.
 //!
-//! Jitter, radio grants and aggregation delay single frames, and rarely all frames of a round. A standing queue delays all of
-//! them. So the least delay of a round certainly comes from a queue. A single frame's delay counts as far as it exceeds the
-//! usual deviation of frames from their neighbours. A steady ramp deviates from nothing, so a growing queue is no noise.
+//! Jitter, radio grants and aggregation delay single frames, and rarely all frames of a round. A standing queue
+//! delays all of them, so the least delay of a round certainly comes from a queue. A single frame's delay counts by
+//! its excess over the usual deviation of frames from their neighbours. A steady ramp has no such deviation, so a
+//! growing queue is no noise.
 
 use crate::Params;
 use crate::number::larger;
@@ -37,8 +38,8 @@ const NOISE_FRAMES: f64 = 50.0;
 const TOLERATED_NOISE_FRACTION: f64 = 0.5;
 
 impl QueueSignal {
-    /// Takes in the least known delay of a frame, from a packet that left at `sent`. Gives the queueing delay to act upon, by
-    /// the noise for which `target` leaves room. Times are in seconds.
+    /// Records the least known delay of a frame, from a packet that left at `sent`. Returns the queueing delay to
+    /// act upon, with the noise for which `target` leaves room. Times are in seconds.
     pub(crate) fn observe(
         &mut self,
         now: f64,
@@ -72,14 +73,15 @@ impl QueueSignal {
         self.least.len()
     }
 
-    /// The least delay of a round.
+    /// Returns the least delay of a round.
     pub(crate) fn least(&self) -> f64 {
         Some(self.least.get())
             .filter(|least| least.is_finite())
             .unwrap_or(0.0)
     }
 
-    /// The growth of the queue over the last frames, beyond the noise, in seconds per second. A queue that shrinks gives zero.
+    /// Returns the growth of the queue over the last frames, beyond the noise, in seconds per second. A queue that
+    /// shrinks gives zero.
     pub(crate) fn gradient(&self) -> f64 {
         let [from, .., to] = self.recent;
         let growth = to.delay - from.delay - self.allowance;

@@ -1,4 +1,4 @@
-//! A queue that stands at any rate of the flow.
+//! Explains a queue that stands at any rate of the flow.
 
 /// The history of a queue since it exceeded half of its target.
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +71,7 @@ impl StandingQueue {
         }
     }
 
-    /// Takes in a report. `is_least` is true if the flow has its least rate.
+    /// Handles a report. `is_least` is true if the flow has its least rate.
     pub(crate) fn observe(
         &mut self,
         report: &StandingReport,

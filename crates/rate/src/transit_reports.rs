@@ -1,4 +1,4 @@
-//! Reports without single arrivals: TFRC's own, with bounds of transit times or without.
+//! Handles reports without single arrivals: TFRC's own, with bounds of transit times or without.
 
 use tfrc::time::{Duration, Instant};
 use tfrc::units::Rate;
@@ -27,8 +27,9 @@ pub struct TransitReport {
 }
 
 impl PathModel {
-    /// Takes in a report without transit times: the round trip of the packet that left at `sent_at`, without the receiver's
-    /// delay, and the receive rate. A queue on the way back counts as a queue on the way there.
+    /// Handles a report without transit times: the round trip of the packet that left at `sent_at`, without the
+    /// receiver's delay, and the receive rate. A queue on the path of reports counts as a queue on the path of
+    /// data.
     pub fn handle_round_trip(
         &mut self,
         now: Instant,
@@ -59,7 +60,7 @@ impl PathModel {
         self.settle(now, round_trip);
     }
 
-    /// Takes in a report of transit times. A report that contradicts those before is ignored.
+    /// Handles a report of transit times. A report that contradicts those before is ignored.
     pub fn handle_transit_bounds(&mut self, now: Instant, report: &TransitReport) {
         let (now, sent) = (seconds(now), seconds(report.sent_at));
         let round_trip = report.round_trip.as_secs_f64();
@@ -116,8 +117,9 @@ impl PathModel {
         })
     }
 
-    /// Counts the packets of a report as delivered after its least transit time. The newest whole frame counts as stretched by
-    /// the difference to the largest transit time. Gives the bytes that had left before the next packet.
+    /// Counts the packets of a report as delivered after its least transit time. The newest whole frame counts as
+    /// stretched by the difference to the largest transit time. Returns the bytes that had left before the next
+    /// packet.
     fn take_departures(&mut self, range: &TransitRange) -> f64 {
         let (coarse, window, newest) = (&mut self.coarse, &mut self.window, &mut self.burst);
         let mut whole = None;

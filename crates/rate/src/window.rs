@@ -1,4 +1,4 @@
-//! Rates at which packets left and arrived.
+//! Measures the rates at which packets left and arrived.
 
 use crate::queue::SliceQueue;
 use crate::sent::MAX_PACKETS;
@@ -61,7 +61,7 @@ impl DeliveryWindow {
         self.packets.len()
     }
 
-    /// The time of the last arrival.
+    /// Returns the time of the last arrival.
     pub(crate) fn latest_arrival(&self) -> f64 {
         self.arrived
     }
@@ -78,25 +78,26 @@ impl DeliveryWindow {
         self.jumbled = self.jumbled.saturating_sub(forgotten);
     }
 
-    /// The rate at which packets arrived, bytes per second.
+    /// Returns the rate at which packets arrived, bytes per second.
     pub(crate) fn delivery_rate(&self, interval: f64) -> f64 {
         let span = RATE_INTERVALS * interval;
         self.bytes_since(self.arrived - span, |p| p.arrived) / span
     }
 
-    /// The rate at which the latest packets that arrived had left, bytes per second.
+    /// Returns the rate at which the latest packets that arrived had left, bytes per second.
     pub(crate) fn sending_rate(&self, interval: f64) -> f64 {
         let span = RATE_INTERVALS * interval;
         self.bytes_since(self.sent - span, |p| p.sent) / span
     }
 
-    /// The rate of arrivals between two instants, the second included, bytes per second.
+    /// Returns the rate of arrivals between two instants, the second included, bytes per second.
     pub(crate) fn rate_between(&self, [from, to]: [f64; 2]) -> f64 {
         let bytes = |after| self.bytes_since(after, |p| p.arrived);
         (bytes(from) - bytes(to)).max(0.0) / (to - from).max(0.001)
     }
 
-    /// Bytes of the packets whose time is after this instant. Sizes are whole numbers, so that sums are exact.
+    /// Returns the bytes of the packets whose time is after this instant. Sizes are whole numbers, so that sums are
+    /// exact.
     fn bytes_since(&self, after: f64, time: impl Fn(&ArrivedPacket) -> f64) -> f64 {
         let bytes_before = |index: usize| {
             let packet = self.packets.get(index);
@@ -125,7 +126,7 @@ mod tests {
     const INTERVAL: f64 = 0.04;
     const SPAN: f64 = RATE_INTERVALS * INTERVAL;
 
-    /// The bytes of the packets whose times these bounds include.
+    /// Returns the bytes of the packets whose times these bounds include.
     fn bytes(packets: &[[f64; 3]], time: usize, from: f64, to: f64) -> f64 {
         let counted = packets.iter().filter(|p| p[time] > from && p[time] <= to);
         counted.map(|p| p[2]).sum()

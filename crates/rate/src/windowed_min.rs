@@ -1,4 +1,4 @@
-//! The least of the delays in a window of time.
+//! Finds the least of the delays in a window of time.
 
 use crate::queue::SliceQueue;
 
@@ -24,7 +24,7 @@ impl Default for WindowedMin {
 }
 
 impl WindowedMin {
-    /// Takes in a delay that was measured at `at`, in seconds.
+    /// Records a delay that was measured at `at`, in seconds.
     #[inline]
     pub(crate) fn observe(&mut self, at: f64, delay: f64) {
         if delay <= self.first.1 {
@@ -55,7 +55,7 @@ impl WindowedMin {
         }
     }
 
-    /// The least delay; infinite before the first.
+    /// Returns the least delay; infinite before the first.
     pub(crate) fn get(&self) -> f64 {
         self.first.1
     }
@@ -65,7 +65,7 @@ impl WindowedMin {
         self.candidates.len()
     }
 
-    /// The time of the last delay.
+    /// Returns the time of the last delay.
     pub(crate) fn latest(&self) -> f64 {
         self.candidates.last().map_or(0.0, |last| last.0)
     }

@@ -1,4 +1,4 @@
-//! The contract of every protocol object: bytes and time in, bytes and time out.
+//! The contract of every protocol object: it takes bytes and times, and returns bytes and times.
 
 use std::net::SocketAddr;
 use tfrc::Ecn;
@@ -7,21 +7,21 @@ use tfrc::time::Instant;
 /// The largest datagram that an endpoint reads, in bytes: a jumbo frame.
 pub const MAX_DATAGRAM: usize = 9_216;
 
-/// A datagram as it came from the network.
+/// A datagram that arrived from the network.
 #[derive(Clone, Copy, Debug)]
 pub struct Datagram<'a> {
-    /// Where it came from, as the socket saw it.
+    /// The address of the sender, as the socket reports it.
     pub source: SocketAddr,
-    /// When it arrived at the host: the kernel's receive time where there is one, so it may lie
-    /// before the `now` of the call that hands it over. Never after it.
+    /// The time of arrival at the host: the kernel's receive time where there is one. It may precede the `now` of
+    /// the call that passes the datagram, but never follows it.
     pub arrival: Instant,
-    /// The ECN field it arrived with.
+    /// The ECN field on arrival.
     pub ecn: Ecn,
     /// The UDP payload.
     pub payload: &'a [u8],
 }
 
-/// A datagram to be sent: its bytes are the first `len` of the buffer that was passed in.
+/// A datagram to be sent: its bytes are the first `len` of the buffer that the caller passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit {
     /// The address to send to.
@@ -32,10 +32,10 @@ pub struct Transmit {
     pub ecn: Ecn,
 }
 
-/// Why an endpoint asked to be woken.
+/// The reason for which an endpoint asks to be woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
-    /// The pacer lets the next media packet go.
+    /// The pacer permits the next media packet.
     Departure,
     /// The nofeedback timer (RFC 5348 §4.4).
     NoFeedback,
@@ -43,7 +43,7 @@ pub enum Reason {
     Feedback,
     /// A compound RTCP report is due (RFC 3550 §6.2).
     Rtcp,
-    /// A frame must be shown, or given up.
+    /// A frame must be shown or given up.
     Playout,
     /// The peer has been silent for as long as the caller allows.
     GiveUp,
@@ -51,27 +51,28 @@ pub enum Reason {
 
 /// A protocol object that a simulator and a socket drive alike.
 ///
-/// The caller's loop is: hand in what happened (`handle_*`), drain [`poll_transmit`] until it gives
-/// `None`, ask [`poll_timeout`], wait until then or until a datagram comes. `now` never goes back;
-/// where a caller's clock does, the endpoint holds its own time still.
+/// The caller passes events (`handle_*`), calls [`poll_transmit`] until it returns `None`, asks [`poll_timeout`],
+/// and waits until then or until a datagram arrives. `now` must not go back; if it does, the endpoint's own time
+/// stands still.
 ///
-/// An endpoint never reads a clock, opens a socket, spawns a thread or draws an unseeded random
-/// number. No input makes it panic.
+/// An endpoint never reads a clock, opens a socket, spawns a thread or draws an unseeded random number. No input
+/// makes it panic.
 ///
 /// [`poll_transmit`]: Endpoint::poll_transmit
 /// [`poll_timeout`]: Endpoint::poll_timeout
 pub trait Endpoint {
-    /// A datagram arrived.
+    /// Handles a datagram that arrived.
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>);
 
-    /// The instant that [`poll_timeout`](Endpoint::poll_timeout) gave has come. Harmless if early.
+    /// Handles the expiry of the timeout that [`poll_timeout`](Endpoint::poll_timeout) returned. An early call is
+    /// harmless.
     fn handle_timeout(&mut self, now: Instant);
 
-    /// Writes the next datagram that may leave now into `buf`, or gives `None`.
+    /// Writes the next datagram that may leave now into `buf`, or returns `None`.
     ///
-    /// Bytes are chosen at this moment and no earlier, so what has gone stale is never sent.
+    /// The endpoint chooses the bytes only now, so it never sends data that has become stale.
     fn poll_transmit(&mut self, now: Instant, buf: &mut [u8]) -> Option<Transmit>;
 
-    /// When to call [`handle_timeout`](Endpoint::handle_timeout) next, and why.
+    /// Returns when to call [`handle_timeout`](Endpoint::handle_timeout) next, and why.
     fn poll_timeout(&self) -> Option<(Instant, Reason)>;
 }

@@ -1,6 +1,6 @@
 //! RTP, RTCP, the TFRC profile and the session, without I/O.
 //!
-//! | Module | What it holds |
+//! | Module | Content |
 //! |---|---|
 //! | [`endpoint`] | the contract of every protocol object |
 //! | [`session`] | one end of a call: start here |
@@ -11,9 +11,8 @@
 //! | [`packet::sdp`] | the description of a stream |
 //! | [`ntp`] | wall-clock time on the wire |
 //!
-//! TFRC's quantities travel in two places and nowhere else: [`packet::ext::RttSendTs`] in each media packet
-//! (R and the send time), [`packet::rtcp::TfrcFeedback`] on the way back (X_recv, p, and the echo that gives
-//! the round-trip time).
+//! Only two formats carry the quantities of TFRC: [`packet::ext::RttSendTs`] in each media packet (R and the send
+//! time), and [`packet::rtcp::TfrcFeedback`] in reports (X_recv, p, and the echo that gives the round-trip time).
 #![forbid(unsafe_code)]
 
 pub mod endpoint;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 use tfrc::time::Instant;
 
-/// Seconds from the NTP era (1900) to the Unix epoch (1970), RFC 5905 §A.4.
+/// The seconds from the NTP era (1900) to the Unix epoch (1970), RFC 5905 §A.4.
 const UNIX_EPOCH_SECS: u64 = 2_208_988_800;
 
 /// Wall-clock time: seconds since 1900 in the upper 32 bits, their fraction in the lower 32.
@@ -13,27 +13,27 @@ const UNIX_EPOCH_SECS: u64 = 2_208_988_800;
 pub struct NtpTime(u64);
 
 impl NtpTime {
-    /// From the 64 bits of the wire.
+    /// Creates a time from the 64 bits of the wire.
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)
     }
 
-    /// The 64 bits of the wire.
+    /// Returns the 64 bits of the wire.
     pub const fn to_bits(self) -> u64 {
         self.0
     }
 
-    /// From the time since the Unix epoch, as `SystemTime::duration_since(UNIX_EPOCH)` gives it.
+    /// Creates a time from `SystemTime::duration_since(UNIX_EPOCH)`.
     pub const fn from_unix(since_epoch: Duration) -> Self {
         Self((UNIX_EPOCH_SECS << 32).wrapping_add(fixed_point(since_epoch)))
     }
 
-    /// The middle 32 bits, in units of 2^-16 s: what LSR and DLSR are reckoned in (§6.4.1).
+    /// Returns the middle 32 bits, in the unit of LSR and DLSR, 2^-16 s (§6.4.1).
     pub const fn middle(self) -> u32 {
         (self.0 >> 16) as u32
     }
 
-    /// The wall-clock time at `now`, where `self` is the time at [`Instant::ZERO`].
+    /// Returns the wall-clock time at `now`, where `self` is the time at [`Instant::ZERO`].
     pub const fn at(self, now: Instant) -> Self {
         Self(
             self.0
@@ -41,14 +41,14 @@ impl NtpTime {
         )
     }
 
-    /// The time `ticks` of a clock of `rate` ticks a second later; `rate` 0 counts as 1.
+    /// Returns the time that is `ticks` later on a clock of `rate` ticks a second; `rate` 0 counts as 1.
     pub const fn offset(self, ticks: i64, rate: u32) -> Self {
         let rate = if rate == 0 { 1 } else { rate as i128 };
         Self(self.0.wrapping_add((((ticks as i128) << 32) / rate) as u64))
     }
 
-    /// The inverse of [`at`](Self::at): the instant of `time`, where `self` is the time at
-    /// [`Instant::ZERO`]. `None` if `time` lies before it.
+    /// Returns the instant of the wall-clock time `time`, where `self` is the time at [`Instant::ZERO`], as the
+    /// inverse of [`at`](Self::at). Returns `None` if `time` is earlier than `self`.
     pub const fn instant_of(self, time: Self) -> Option<Instant> {
         let since = time.0.wrapping_sub(self.0);
         if since >> 63 != 0 {
@@ -59,7 +59,7 @@ impl NtpTime {
     }
 }
 
-/// A duration in units of 2^-32 s, modulo 2^64.
+/// Returns a duration in units of 2^-32 s, modulo 2^64.
 const fn fixed_point(duration: Duration) -> u64 {
     let fraction = ((duration.subsec_nanos() as u64) << 32) / 1_000_000_000;
     (duration.as_secs() << 32).wrapping_add(fraction)

@@ -1,4 +1,4 @@
-//! What is wrong with a configuration.
+//! Describes a field of a configuration that is out of its range.
 
 use core::error::Error;
 use core::fmt;

@@ -8,7 +8,7 @@ use crate::units::{Bytes, LossEventRate, Rate};
 
 /// Returns X_Bps = s / (R·f(p)), with b = 1 and t_RTO = 4R (RFC 5348 §3.1).
 ///
-/// Infinite at p = 0, where the equation does not bind, and at R = 0.
+/// The rate is infinite at p = 0, where the equation does not bind, and at R = 0.
 #[inline]
 pub fn rate(segment: Bytes, rtt: Duration, p: LossEventRate) -> Rate {
     let denominator = rtt.as_secs_f64() * f(sqrt(p.get()));
@@ -19,7 +19,7 @@ pub fn rate(segment: Bytes, rtt: Duration, p: LossEventRate) -> Rate {
     }
 }
 
-/// [`rate`] with another t_RTO (RFC 5348 §3.1).
+/// Returns the same as [`rate`] with another t_RTO (RFC 5348 §3.1).
 pub fn rate_with_timeout(
     segment: Bytes,
     rtt: Duration,
@@ -36,39 +36,39 @@ pub fn rate_with_timeout(
     }
 }
 
-/// The loss event rate at which the equation allows `rate`: the synthetic first interval's inverse
-/// (RFC 5348 §6.3.1, which asks for 5 %; this is exact to rounding).
+/// Returns the loss event rate at which the equation allows `rate`: the inverse of the synthetic first interval.
 ///
-/// One where even p = 1 allows more than `rate`; zero where `rate` is infinite.
+/// RFC 5348 §6.3.1 asks for an accuracy of 5 %; this result is exact to rounding. The result is one where even p =
+/// 1 allows more than `rate`, and zero where `rate` is infinite.
 pub fn loss_event_rate(segment: Bytes, rtt: Duration, rate: Rate) -> LossEventRate {
     let (root, _) = invert(target_of(segment, rtt, rate));
     LossEventRate::new(root * root)
 }
 
-/// Returns the number of Newton's steps that [`loss_event_rate`] takes, which is its cost.
+/// Returns the number of Newton steps that [`loss_event_rate`] takes; these steps are its cost.
 pub fn steps_to_loss_event_rate(segment: Bytes, rtt: Duration, rate: Rate) -> u32 {
     invert(target_of(segment, rtt, rate)).1
 }
 
-/// What f is at the loss event rate that is looked for.
+/// Returns the value that f must have for the equation to allow `rate`.
 fn target_of(segment: Bytes, rtt: Duration, rate: Rate) -> f64 {
     segment.as_f64() / (rtt.as_secs_f64() * rate.bytes_per_sec())
 }
 
-/// √(2/3) and 12·√(3/8): f(p) = √(2p/3) + 12·√(3p/8)·p·(1 + 32p²) is a polynomial in √p.
+/// The factors √(2/3) and 12·√(3/8) of f(p) = √(2p/3) + 12·√(3p/8)·p·(1 + 32p²), a polynomial in √p.
 const LINEAR: f64 = 0.816_496_580_927_726;
 const CUBIC: f64 = 7.348_469_228_349_535;
 
-/// f(p) at p = root² (RFC 5348 §8.1).
+/// Returns f(p) at p = root² (RFC 5348 §8.1).
 fn f(root: f64) -> f64 {
     let p = root * root;
     root * (LINEAR + CUBIC * p * (1.0 + 32.0 * p * p))
 }
 
-/// The √p at which f is `target`, and the steps that it took; one where f never is.
+/// Returns the √p at which f is `target`, and the number of steps; √p is one where f never reaches `target`.
 ///
-/// f is convex and increasing in √p, so Newton's method from the right never overshoots; every step
-/// shrinks the error at least by a seventh and, near the root, squares it. 64 steps are beyond need.
+/// f is convex and increasing in √p, so Newton's method from the right never overshoots. Every step shrinks the
+/// error at least by a seventh and squares it near the root, so the method ends well before 64 steps.
 fn invert(target: f64) -> (f64, u32) {
     if target.is_nan() || target >= f(1.0) {
         return (1.0, 0);
@@ -96,7 +96,7 @@ mod tests {
     use crate::units::duration_from_secs;
     use proptest::prelude::*;
 
-    /// The table of the thesis's B.3.3, recomputed from the equation (bytes per second).
+    /// The expected rates are table B.3.3 of the thesis, recomputed from the equation (bytes per second).
     #[test]
     fn the_conformance_table_holds_to_a_hundred_thousandth() {
         for (s, p, r, x) in [

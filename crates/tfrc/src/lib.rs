@@ -1,14 +1,13 @@
-//! TCP-Friendly Rate Control (RFC 5348), without I/O: how fast may a stream be sent, and when may its
-//! next packet leave?
+//! TCP-Friendly Rate Control (RFC 5348) without I/O: the rate of a stream, and the time at which its next packet
+//! may leave.
 //!
 //! ```text
 //! data ──► Receiver ──► FeedbackPacket (p, X_recv) ──► Sender ──► X ──► departures
 //! ```
 //!
-//! [`Sender`] and [`Receiver`] take in events with their times and give back decisions. They read no
-//! clock, open no socket, draw no random number and allocate nothing, so a simulator, an emulator and a
-//! network drive the same code. `docs/RFC5348.md` maps each section of the standard to its file and
-//! test, and lists every deviation.
+//! [`Sender`] and [`Receiver`] take events with their times and return decisions. They read no clock, open no
+//! socket, draw no random number and allocate nothing, so a simulator, an emulator and a network drive the same
+//! code. `docs/RFC5348.md` maps each section of the standard to its file and test, and lists every deviation.
 //!
 //! # One packet and one report
 //!
@@ -120,24 +119,24 @@
 //! assert!((sender.allowed_rate() / equation - 1.0).abs() < 1e-3);
 //! ```
 //!
-//! # What the caller does
+//! # Duties of the caller
 //!
-//! - **Time goes forward.** A backward step panics nothing, but what it measures is then wrong. `at` and
-//!   the `now` of a report are best the kernel's receive times; reports that wait are handed in before
-//!   [`Sender::handle_timeout`] is called, so that a process that slept does not take its own sleep for
-//!   a dead receiver.
-//! - **Sender:** before each packet [`Sender::next_departure`], after it [`Sender::handle_sent`] with
-//!   that packet's size; at [`Sender::poll_timeout`] call [`Sender::handle_timeout`]. Both times change
-//!   with every call that takes `&mut`: ask again.
-//! - **Receiver:** [`Receiver::handle_data`] for every packet, then [`Receiver::poll_report`]; again at
-//!   [`Receiver::poll_timeout`]. Sequence numbers go through [`seq::Extender`] first.
-//! - **Authenticity** is the caller's: a report is believed, within the bounds of [`trust`].
+//! - **Time goes forward.** A backward step does not panic, but measurements are then wrong. `at` and the
+//!   `now` of a report should be the kernel's receive times. Pass waiting reports to the sender before
+//!   [`Sender::handle_timeout`]: a process that slept would otherwise take its own sleep for a dead
+//!   receiver.
+//! - **Sender:** call [`Sender::next_departure`] before each packet and [`Sender::handle_sent`] with its
+//!   size after it. Call [`Sender::handle_timeout`] at [`Sender::poll_timeout`]. Both times change with
+//!   every call that takes `&mut`: ask again.
+//! - **Receiver:** call [`Receiver::handle_data`] for every packet, then [`Receiver::poll_report`], and
+//!   the latter again at [`Receiver::poll_timeout`]. Sequence numbers go through [`seq::Extender`] first.
+//! - **Authenticity** is the caller's duty: a report is believed within the bounds of [`trust`].
 //!
-//! # What is bounded
+//! # Bounds
 //!
-//! State is of constant size and work per call is bounded by a constant, whatever is lost, claimed or
-//! repeated. X lies between s/64 and 10¹² bytes a second, p in \[0, 1\]. Sequence numbers, times, sizes
-//! and rates of any value panic nothing.
+//! State has a constant size, and a constant bounds the work of a call, whatever packets are lost, claimed or
+//! repeated. X lies between s/64 and 10¹² bytes a second, and p in \[0, 1\]. No value of a sequence number, a time,
+//! a size or a rate causes a panic.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! When the next packet may leave (RFC 5348 §4.6).
+//! Computes when the next packet may leave (RFC 5348 §4.6).
 
 use core::time::Duration;
 
@@ -7,46 +7,46 @@ use crate::units::{Bytes, Rate};
 
 /// Turns the rate into departure times.
 ///
-/// It keeps the nominal time of the last packet and computes the next from the *present* rate, so a
-/// change of rate moves a departure that is already waited for. Time that was not used is credit: a
-/// sender that woke late catches up, one that had nothing to send may burst, both within a bound.
+/// The pacer keeps the nominal time of the last packet and computes the next from the *present* rate, so a change
+/// of rate moves a departure that is already scheduled. Unused time is credit: a sender that woke late catches up,
+/// and a sender that had nothing to send may burst. Both are bounded.
 ///
-/// Two bounds apply. `burst` is how far a burst may go, at most one round trip (RFC 5348 §4.6: MUST).
-/// The full round trip is kept beside it, because a sender is data-limited as long as the *permission*
-/// of the standard is not used up, whatever we restrict ourselves to. Yet what `burst` took away cannot
-/// be used up any more: after a round trip in which every packet left when it was due it is forgotten,
-/// or one pause would leave a busy sender data-limited for ever.
+/// Two bounds apply. `burst` limits a burst to less than the round trip that RFC 5348 §4.6 permits (MUST). The full
+/// round trip of credit is kept as well, because a sender is data-limited as long as it does not use up the
+/// *permission* of the standard, whatever its own limit. The sender can no longer use the credit that `burst` took
+/// away. That credit is therefore forgotten after a round trip in which every packet left when it was due;
+/// otherwise one pause would leave a busy sender data-limited for ever.
 ///
-/// Divisions are done where the rate or the size of packets changes, not for each packet.
+/// Divisions occur where the rate or the packet size changes, not for each packet.
 #[derive(Clone, Debug)]
 pub struct Pacer {
     burst: Nanos,
     rate: Rate,
     round_trip: Nanos,
-    /// How much time not used is kept: the smaller of `burst` and a round trip.
+    /// The kept part of unused time: the smaller of `burst` and a round trip.
     credit: Nanos,
     /// The size of the last packet; `None` before the first.
     size: Option<Bytes>,
-    /// What that size takes at the present rate.
+    /// The time that a packet of that size takes at the present rate.
     spacing: Nanos,
-    /// Nominal departure of the last packet with at most `credit`, and of the next.
+    /// The nominal departure of the last packet with at most `credit`, then that of the next packet.
     nominal: Instant,
     due: Instant,
-    /// Nominal departure of the last packet with a round trip of credit, and of the next.
+    /// The nominal departure of the last packet with a round trip of credit, then that of the next packet.
     entitled: Instant,
     entitled_due: Instant,
-    /// When `burst` last took credit away, and a round trip later.
+    /// The time at which `burst` last took credit away, then the time a round trip later.
     forfeited: Instant,
     forgotten: Instant,
 }
 
-/// Credit before any round-trip time is known: what is late is caught up with, or one packet a second
-/// would drift past the nofeedback timer of two seconds, and no packet is added.
+/// The credit before any round-trip time is known. It lets a sender catch up, and adds no packet: one packet a
+/// second would otherwise drift past the nofeedback timer.
 const CREDIT_BEFORE_ANY: Duration = Duration::from_millis(10);
 
 impl Pacer {
-    /// A pacer that has sent nothing; `burst` bounds the credit below one round trip, and below 10 ms
-    /// while the round-trip time is not known.
+    /// Creates a pacer that has sent nothing. `burst` bounds the credit below one round trip, and below 10 ms while
+    /// the round-trip time is unknown.
     pub fn new(burst: Duration, rate: Rate, rtt: Option<Duration>) -> Self {
         let mut pacer = Self {
             burst: burst.into(),
@@ -66,12 +66,12 @@ impl Pacer {
         pacer
     }
 
-    /// The rate from now on, and the round-trip time that goes with it.
+    /// Sets the rate and the round-trip time that apply from now on.
     pub fn set_rate(&mut self, rate: Rate, rtt: Option<Duration>) {
         self.set_pace(rate, rtt.map(Nanos::from));
     }
 
-    /// [`Pacer::set_rate`], without the conversion.
+    /// Does the same as [`Pacer::set_rate`], without the conversion.
     pub(crate) fn set_pace(&mut self, rate: Rate, rtt: Option<Nanos>) {
         self.rate = rate;
         self.round_trip = rtt.unwrap_or(Nanos::ZERO);
@@ -84,18 +84,18 @@ impl Pacer {
         }
     }
 
-    /// The rate of departures.
+    /// Returns the rate of departures.
     pub const fn rate(&self) -> Rate {
         self.rate
     }
 
-    /// The earliest departure of the next packet; not later than `now` means at once.
+    /// Returns the earliest departure of the next packet; a time up to `now` means at once.
     #[inline]
     pub fn next_departure(&self, now: Instant) -> Instant {
         if self.size.is_some() { self.due } else { now }
     }
 
-    /// Notes a departure. True if it used up all that the standard permits: the sender is then not
+    /// Records a departure. Returns true if it used up all that the standard permits: the sender is then not
     /// data-limited at this instant (RFC 5348 §8.2.1).
     #[inline]
     pub fn handle_sent(&mut self, now: Instant, size: Bytes) -> bool {
@@ -119,7 +119,7 @@ impl Pacer {
         self.entitled_due > now
     }
 
-    /// Gets ready for the first packet, or for one of another size than the last.
+    /// Prepares for the first packet, or for a packet whose size differs from the last.
     #[inline]
     fn prepare(&mut self, now: Instant, size: Bytes) {
         if self.size.is_none() {
@@ -152,7 +152,7 @@ mod tests {
         Pacer::new(burst, RATE, Some(RTT))
     }
 
-    /// Sends all that may leave at `now`, and counts it.
+    /// Sends all packets that may leave at `now`, and returns their number.
     fn drain(pacer: &mut Pacer, now: Instant) -> u32 {
         let mut sent = 0;
         while pacer.next_departure(now) <= now {
@@ -174,7 +174,7 @@ mod tests {
         let mut pacer = paced(Duration::from_millis(20));
         assert_eq!(drain(&mut pacer, at(0)), 1);
         assert_eq!(drain(&mut pacer, at(14)), 1);
-        // Nominal is 10 ms, not 14: the third is due at 20.
+        // The second was due at 10 ms, not 14, so the third is due at 20.
         assert_eq!(pacer.next_departure(at(14)), at(20));
     }
 
@@ -194,7 +194,7 @@ mod tests {
     fn an_idle_sender_bursts_no_more_than_its_credit() {
         let mut pacer = paced(RTT);
         drain(&mut pacer, at(0));
-        // A round trip of credit and the packet that is due now.
+        // The count is a round trip of credit and the packet that is due now.
         assert_eq!(drain(&mut pacer, at(60_000)), 11);
         let mut pacer = paced(Duration::from_millis(20));
         drain(&mut pacer, at(0));
@@ -223,7 +223,7 @@ mod tests {
         let mut pacer = paced(Duration::from_millis(10));
         assert!(pacer.handle_sent(at(0), SIZE));
         assert!(pacer.handle_sent(at(10), SIZE));
-        // 70 ms idle: the burst bound lets two leave, the standard would let eight.
+        // After 70 ms of idle time the burst bound lets two packets leave; the standard would let eight.
         assert!(!pacer.handle_sent(at(90), SIZE));
         assert!(!pacer.handle_sent(at(90), SIZE));
         assert!(pacer.next_departure(at(90)) > at(90));
@@ -250,7 +250,7 @@ mod tests {
     }
 
     proptest! {
-        /// Over any time, no more leaves than the rate allows and one round trip of credit.
+        /// Over any time the departures stay within the rate plus one round trip of credit.
         #[test]
         fn the_rate_is_never_exceeded_by_more_than_the_credit(steps in prop::collection::vec(0u64..300_000, 1..300)) {
             let mut pacer = paced(RTT);

@@ -1,17 +1,16 @@
-//! Sequence numbers of 16 bits, extended so that they never wrap (RFC 3550 appendix A.1).
+//! Extends 16-bit sequence numbers so that they never wrap (RFC 3550 appendix A.1).
 
-/// A jump forward of this many packets is no loss but a stray packet, or a sender that restarted.
-/// RFC 3550's MAX_DROPOUT: eleven seconds of a 3 Mb/s stream.
+/// A forward jump of this many packets is a stray packet or a restarted sender, not a loss. This is MAX_DROPOUT of
+/// RFC 3550: eleven seconds of a 3 Mb/s stream.
 const MAX_DROPOUT: u16 = 3_000;
-/// A packet this far behind the highest is late, and further behind it is stray. RFC 3550 says 100;
-/// a fast path reorders by more (75,000 packets/s, 10 ms).
+/// A packet at most this far behind the highest is late, and one further behind is stray. RFC 3550 has 100, but a
+/// fast path reorders by more (75,000 packets/s, 10 ms).
 const MAX_MISORDER: u16 = 1_000;
 
 /// Turns 16-bit sequence numbers into 64-bit ones that count on across the wrap.
 ///
-/// A number far from the others is refused until its successor confirms it: one forged or damaged
-/// packet must not move the highest number, while a sender whose packets were lost for long is
-/// believed at its second packet.
+/// A number far from the others is refused until its successor confirms it. One forged or damaged packet must not
+/// move the highest number, while a sender whose packets were lost for long is believed at its second packet.
 #[derive(Clone, Debug, Default)]
 pub struct Extender {
     highest: Option<u64>,
@@ -19,8 +18,8 @@ pub struct Extender {
 }
 
 impl Extender {
-    /// A new extender; the first number that it sees becomes 65,536 more than it is, so that packets
-    /// reordered before it have room below.
+    /// Creates an extender whose first number becomes 65,536 larger, so that packets reordered before it have room
+    /// below.
     pub const fn new() -> Self {
         Self {
             highest: None,
@@ -28,7 +27,7 @@ impl Extender {
         }
     }
 
-    /// The extended number, or `None` for one that is too far from the others to believe yet.
+    /// Returns the extended number, or `None` for one that is too far from the others to believe yet.
     pub fn extend(&mut self, seq: u16) -> Option<u64> {
         let Some(highest) = self.highest else {
             let first = 0x1_0000 + u64::from(seq);
@@ -50,29 +49,29 @@ impl Extender {
         None
     }
 
-    /// The highest extended number so far.
+    /// Returns the highest extended number so far.
     pub const fn highest(&self) -> Option<u64> {
         self.highest
     }
 }
 
-/// Which of the numbers came that an [`Extender`] still takes.
+/// Records which numbers arrived, among those that an [`Extender`] still accepts.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
     highest: u64,
-    /// A bit for each of the highest number and those before it, by the number modulo their count.
+    /// A bit for each number from the highest back, at the number modulo the length of the ring.
     bits: [u64; WORDS],
 }
 
-/// Bits for a number and all that may come after it.
+/// The words that hold one bit for each number that may still arrive, and for the highest.
 const WORDS: usize = (MAX_MISORDER as usize + 1).div_ceil(64);
 
 impl Seen {
-    /// Notes a number; false if it had come, or is too old to tell.
+    /// Records a number; returns false if it had arrived before or is too old to decide.
     pub fn insert(&mut self, number: u64) -> bool {
         let count = 64 * WORDS as u64;
         if number > self.highest {
-            // Their bits were those of numbers that are too old now.
+            // These bits belonged to numbers that are now too old.
             let from = (self.highest + 1).max(number.saturating_sub(count - 1));
             for skipped in from..=number {
                 let (word, bit) = place(skipped);
@@ -89,7 +88,7 @@ impl Seen {
     }
 }
 
-/// The word and the bit of a number.
+/// Returns the word and the bit of a number.
 fn place(number: u64) -> (usize, u64) {
     let word = number / 64 % WORDS as u64;
     (word as usize, 1 << (number % 64))
@@ -150,7 +149,7 @@ mod tests {
             assert!(!seen.insert(number), "{number}");
         }
         assert!(!seen.insert(70_000));
-        // Nobody can tell whether this one came, and no extender takes it.
+        // The record cannot decide whether this number arrived, and no extender accepts it.
         assert!(!seen.insert(69_000));
         assert!(seen.insert(1_000_000) && seen.insert(999_000) && !seen.insert(1_000_000));
         assert!(seen.insert(u64::MAX) && !seen.insert(u64::MAX));

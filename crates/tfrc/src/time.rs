@@ -6,9 +6,9 @@ pub use core::time::Duration;
 
 /// A point on the caller's monotonic clock, in nanoseconds since that clock's zero.
 ///
-/// Nothing here reads a clock: a simulator starts at [`Instant::ZERO`], a program anchors the zero
-/// where it likes. The range is 584 years. Arithmetic saturates, because an instant computed from
-/// untrusted input must not panic.
+/// Nothing here reads a clock: a simulator starts at [`Instant::ZERO`], and a program places the zero where it
+/// likes. The range is 584 years. Arithmetic saturates, because an instant computed from untrusted input must not
+/// panic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(u64);
 
@@ -53,17 +53,17 @@ impl Instant {
         self.0 as f64 / 1e9
     }
 
-    /// The time from `earlier` to `self`, or zero if `earlier` is later.
+    /// Returns the time from `earlier` to `self`, or zero if `earlier` is later.
     pub const fn saturating_since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// The time from `earlier` to `self`, or zero if `earlier` is later.
+    /// Returns the time from `earlier` to `self`, or zero if `earlier` is later.
     pub(crate) const fn nanos_since(self, earlier: Self) -> Nanos {
         Nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// The time from `earlier` to `self`, or `None` if `earlier` is later.
+    /// Returns the time from `earlier` to `self`, or `None` if `earlier` is later.
     pub const fn checked_since(self, earlier: Self) -> Option<Duration> {
         match self.0.checked_sub(earlier.0) {
             Some(nanos) => Some(Duration::from_nanos(nanos)),
@@ -72,8 +72,7 @@ impl Instant {
     }
 }
 
-/// A duration in one word, for what is done with every packet: nanoseconds, saturated, because 584 years
-/// are as good as for ever.
+/// A duration in one word, for the work of each packet: nanoseconds that saturate at 584 years.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Nanos(u64);
 
@@ -81,7 +80,7 @@ impl Nanos {
     pub(crate) const ZERO: Self = Self(0);
     pub(crate) const MAX: Self = Self(u64::MAX);
 
-    /// The least that makes more than this when it is added to `other`; zero if `other` alone is more.
+    /// Returns the least duration whose sum with `other` exceeds this one; zero if `other` alone exceeds it.
     pub(crate) const fn just_above(self, other: Self) -> Self {
         match self.0.checked_sub(other.0) {
             Some(difference) => Self(difference.saturating_add(1)),
@@ -89,27 +88,27 @@ impl Nanos {
         }
     }
 
-    /// So many times as long, rounded down, for up to 292 years; both are no less than zero.
+    /// Returns the product with `factor`, rounded down, for up to 292 years; neither may be negative.
     #[inline]
     pub(crate) const fn scaled(self, factor: f64) -> Self {
-        // Signed, as processors convert.
+        // The conversion is signed, because processors convert signed integers.
         Self((self.0 as i64 as f64 * factor) as i64 as u64)
     }
 
-    /// In seconds, as [`Duration::as_secs_f64`] has it.
+    /// Returns the duration in seconds, as [`Duration::as_secs_f64`] does.
     #[inline]
     pub(crate) const fn as_secs_f64(self) -> f64 {
         let (secs, nanos) = (self.0 / 1_000_000_000, self.0 % 1_000_000_000);
         secs as i64 as f64 + nanos as i64 as f64 / 1e9
     }
 
-    /// Seconds to the nearest nanosecond, to the even one if there are two: exactly
-    /// [`Duration::try_from_secs_f64`], without its call. Zero for NaN and what is negative.
+    /// Rounds seconds to the nearest nanosecond, ties to even, exactly as [`Duration::try_from_secs_f64`] but
+    /// without its call. Returns zero for NaN and negative seconds.
     #[inline]
     pub(crate) const fn from_secs(secs: f64) -> Self {
-        // Adding 2^52 rounds to the nearest whole number, which is then what the bits count up from it.
-        // Below 2^40 the product is off by 2^-13 at most: where the whole is farther than that from a tie,
-        // rounding is sure. What is negative has the sign as its highest bit, and NaN has more than 2^40.
+        // Adding 2^52 rounds to the nearest whole number, which the low bits then hold. Below 2^40 the product is
+        // off by at most 2^-13: if it is farther than that from a tie, the rounding is certain. A negative number
+        // has its sign as the highest bit, and NaN exceeds 2^40.
         let product = secs * 1e9;
         if product.to_bits() < EXP2_40.to_bits() {
             let shifted = product + EXP2_52;
@@ -145,9 +144,9 @@ impl Nanos {
     }
 }
 
-/// In nanoseconds 18 minutes.
+/// A limit of nanoseconds, about 18 minutes.
 const EXP2_40: f64 = (1u64 << 40) as f64;
-/// From here on every number is whole.
+/// The number from which on every f64 is whole.
 const EXP2_52: f64 = (1u64 << 52) as f64;
 
 impl From<Duration> for Nanos {
@@ -235,7 +234,8 @@ impl Sub<Duration> for Instant {
 impl Sub for Instant {
     type Output = Duration;
 
-    /// Saturates at zero; use [`Instant::checked_since`] where the order is in doubt.
+    /// Returns the time from `rhs` to `self`, and zero if `rhs` is later; [`Instant::checked_since`] tells the two
+    /// apart.
     fn sub(self, rhs: Self) -> Duration {
         self.saturating_since(rhs)
     }

@@ -1,4 +1,4 @@
-//! What the sender decided and why, as values: the log, the plots and the tests read these.
+//! The decisions of the sender and their reasons, as values for the log, the plots and the tests.
 
 use core::time::Duration;
 
@@ -9,30 +9,30 @@ use crate::units::{LossEventRate, Rate};
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Trace {
-    /// A report was taken in (RFC 5348 §4.3).
+    /// The sender handled a report (RFC 5348 §4.3).
     Feedback {
         /// X, the allowed rate, from now on.
         allowed_rate: Rate,
         /// X_inst, the rate of departures, from now on.
         instantaneous_rate: Rate,
-        /// What X is held by.
+        /// The bound that holds X.
         bound: Bound,
         /// R, the smoothed round-trip time.
         rtt: Duration,
         /// R_sample, the round-trip time that this report measured.
         rtt_sample: Duration,
-        /// When the packet left that it was measured with.
+        /// The departure of the packet that gave R_sample.
         sent_at: Instant,
         /// X_recv, the receive rate, as reported.
         receive_rate: Rate,
         /// p, the loss event rate, as reported.
         loss_event_rate: LossEventRate,
-        /// The report covers only time in which less was sent than allowed.
+        /// The report covers only time in which the sender sent less than X allowed.
         data_limited: bool,
     },
     /// The nofeedback timer expired (RFC 5348 §4.4).
     NoFeedback {
-        /// What was done.
+        /// The branch of §4.4 that applied.
         branch: Branch,
         /// X, the allowed rate, from now on.
         allowed_rate: Rate,
@@ -41,23 +41,23 @@ pub enum Trace {
     },
 }
 
-/// What holds the allowed rate where it is (RFC 5348 §4.2, §4.3).
+/// The bound that holds the allowed rate (RFC 5348 §4.2, §4.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Bound {
     /// No report yet: one packet a second.
     Unknown,
-    /// W_init / R.
+    /// The initial rate, W_init / R.
     Initial,
-    /// Slow start: doubled, or waiting to be.
+    /// Slow start: the rate was doubled, or waits to be.
     SlowStart,
-    /// What the receiver saw, recv_limit.
+    /// The receive rate, by recv_limit.
     ReceiveRate,
     /// The throughput equation.
     Equation,
-    /// What the application can use ([`Sender::set_ceiling`](crate::Sender::set_ceiling)).
+    /// The rate that the application can use ([`Sender::set_ceiling`](crate::Sender::set_ceiling)).
     Application,
-    /// One packet in 64 s.
+    /// The least rate, one packet in 64 s.
     Floor,
 }
 
@@ -67,12 +67,12 @@ pub enum Bound {
 pub enum Branch {
     /// No round-trip time yet: X is halved.
     BeforeFirstReport,
-    /// Idle all the while and slow already: nothing is done.
+    /// The sender was idle and is already slow: nothing changes.
     Idle,
     /// No loss yet: X is halved.
     WithoutLoss,
-    /// X_recv bound the rate: it is halved.
+    /// X_recv bound the rate: X_recv is halved.
     ReceiveRateHalved,
-    /// The equation bound the rate: half of it is allowed.
+    /// The equation bound the rate: half of its rate is allowed.
     EquationHalved,
 }

@@ -15,22 +15,22 @@ impl Bytes {
     /// No bytes.
     pub const ZERO: Self = Self(0);
 
-    /// `bytes` bytes.
+    /// Creates a number of bytes.
     pub const fn new(bytes: u64) -> Self {
         Self(bytes)
     }
 
-    /// The count.
+    /// Returns the number of bytes.
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// The count, for a computation in floating point.
+    /// Returns the number of bytes, for a computation in floating point.
     pub const fn as_f64(self) -> f64 {
         self.0 as f64
     }
 
-    /// The time that these bytes take at `rate`, as [`Div`] gives it.
+    /// Returns the time that these bytes take at `rate`, as [`Div`] does.
     #[inline]
     pub(crate) fn time_at(self, rate: Rate) -> Nanos {
         Nanos::from_secs(self.as_f64() / rate.0)
@@ -75,7 +75,7 @@ impl Sum for Bytes {
     }
 }
 
-/// The time that these bytes take at `rate`; [`Duration::MAX`] at rate zero.
+/// Returns the time that these bytes take at a rate; [`Duration::MAX`] at rate zero.
 impl Div<Rate> for Bytes {
     type Output = Duration;
     fn div(self, rate: Rate) -> Duration {
@@ -83,7 +83,7 @@ impl Div<Rate> for Bytes {
     }
 }
 
-/// The rate of these bytes over a time; [`Rate::INFINITY`] over no time.
+/// Returns the rate of these bytes over a time; [`Rate::INFINITY`] over no time.
 impl Div<Duration> for Bytes {
     type Output = Rate;
     fn div(self, time: Duration) -> Rate {
@@ -106,44 +106,44 @@ impl fmt::Display for Bytes {
 pub struct Rate(f64);
 
 impl Rate {
-    /// Nothing at all.
+    /// The rate zero.
     pub const ZERO: Self = Self(0.0);
-    /// No limit (the first entry of X_recv_set, RFC 5348 §4.3).
+    /// The infinite rate, which limits nothing (the first entry of X_recv_set, RFC 5348 §4.3).
     pub const INFINITY: Self = Self(f64::INFINITY);
 
-    /// A rate from bytes per second; what is negative or not a number becomes zero.
+    /// Creates a rate from bytes per second; a negative number or NaN becomes zero.
     pub const fn from_bytes_per_sec(rate: f64) -> Self {
-        // NaN fails the comparison and so becomes zero too.
+        // The comparison is false for NaN, so NaN becomes zero, too.
         if rate > 0.0 { Self(rate) } else { Self::ZERO }
     }
 
-    /// A rate from bits per second; what is negative or not a number becomes zero.
+    /// Creates a rate from bits per second; a negative number or NaN becomes zero.
     pub const fn from_bits_per_sec(rate: f64) -> Self {
         Self::from_bytes_per_sec(rate / 8.0)
     }
 
-    /// Bytes per second.
+    /// Returns the rate in bytes per second.
     pub const fn bytes_per_sec(self) -> f64 {
         self.0
     }
 
-    /// Bits per second.
+    /// Returns the rate in bits per second.
     pub const fn bits_per_sec(self) -> f64 {
         self.0 * 8.0
     }
 
-    /// The larger of the two.
+    /// Returns the larger of two rates.
     pub const fn max(self, other: Self) -> Self {
-        // `f64::max` asks for NaN, of which there is none, too: 19 of a feedback's 600 instructions.
+        // `f64::max` also handles NaN, which a rate never is: that costs 19 of a feedback's 600 instructions.
         if self.0 < other.0 { other } else { self }
     }
 
-    /// The smaller of the two.
+    /// Returns the smaller of two rates.
     pub const fn min(self, other: Self) -> Self {
         if self.0 > other.0 { other } else { self }
     }
 
-    /// False only for [`Rate::INFINITY`].
+    /// Returns false only for [`Rate::INFINITY`].
     pub const fn is_finite(self) -> bool {
         self.0.is_finite()
     }
@@ -170,7 +170,7 @@ impl Div<f64> for Rate {
     }
 }
 
-/// The ratio of two rates.
+/// Returns the ratio of two rates.
 impl Div for Rate {
     type Output = f64;
     fn div(self, rhs: Self) -> f64 {
@@ -178,7 +178,7 @@ impl Div for Rate {
     }
 }
 
-/// What flows at this rate in a time, rounded down.
+/// Returns the bytes that flow at this rate in a time, rounded down.
 impl Mul<Duration> for Rate {
     type Output = Bytes;
     fn mul(self, time: Duration) -> Bytes {
@@ -202,9 +202,9 @@ impl fmt::Display for Rate {
 pub struct LossEventRate(f64);
 
 impl LossEventRate {
-    /// No loss event yet: slow start.
+    /// The rate before the first loss event, in slow start.
     pub const ZERO: Self = Self(0.0);
-    /// Every packet a loss event.
+    /// The rate at which every packet is a loss event.
     pub const ONE: Self = Self(1.0);
 
     /// Clamps `p` to [0, 1]; NaN becomes zero.
@@ -218,24 +218,24 @@ impl LossEventRate {
         }
     }
 
-    /// The probability.
+    /// Returns the probability.
     pub const fn get(self) -> f64 {
         self.0
     }
 
-    /// The larger of the two.
+    /// Returns the larger of two loss event rates.
     #[must_use]
     pub const fn max(self, other: Self) -> Self {
         if self.0 < other.0 { other } else { self }
     }
 
-    /// True before the first loss event.
+    /// Returns true before the first loss event.
     pub fn is_zero(self) -> bool {
         self.0 == 0.0
     }
 }
 
-/// Seconds as a duration, saturating: [`Duration::MAX`] for infinity, zero for NaN and negatives.
+/// Converts seconds to a duration and saturates: [`Duration::MAX`] for infinity, zero for NaN and negative numbers.
 pub fn duration_from_secs(secs: f64) -> Duration {
     if secs.is_nan() || secs <= 0.0 {
         return Duration::ZERO;

@@ -44,7 +44,7 @@ fn write_report(out: &Path, experiments: &[Experiment]) -> Result<PathBuf, Failu
     })
 }
 
-/// Prints the folders of the results, or the results as JSON; of `all`, once the report is written.
+/// Prints the folders of the results, or the results as JSON; for `all`, once the report is written.
 pub(crate) fn say_results(
     out: &Path,
     results: &[RunResult],
@@ -99,7 +99,8 @@ fn list(args: &LabListArgs) -> Result<(), Failure> {
     outputs::say(table(&rows).trim_end())
 }
 
-/// Columns as wide as what stands in them; the fourth, of numbers, to the right. The last is as long as it is.
+/// Formats columns of the width of their content. The fourth has numbers, aligned to the right; the last is not
+/// padded.
 fn table(rows: &[[String; 5]]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
@@ -172,7 +173,7 @@ pub(crate) fn execute(plan: &Plan<'_>, json: bool) -> Result<Vec<RunResult>, Fai
     };
     let ended = runner::run(plan, clock, stop.flag(), &mut tell);
     let results = ended.map_err(|error| match error {
-        // The shell's custom: 128 and the signal's number.
+        // The exit status of an interrupted program is 128 and the signal's number, as in shells.
         RunnerError::Interrupted => Failure::interrupted(error),
         other => Failure::runtime(other),
     })?;
@@ -186,7 +187,7 @@ pub(crate) fn execute(plan: &Plan<'_>, json: bool) -> Result<Vec<RunResult>, Fai
     Ok(results)
 }
 
-/// Finds a folder of results that cannot be written before anything is run.
+/// Returns an error if the folder of results cannot be written, before anything is run.
 fn require_writable(plan: &Plan<'_>) -> Result<(), Failure> {
     let ids = plan.experiments.iter().map(|it| it.id.as_str());
     result::require_writable(&plan.out, ids).map_err(|(folder, error)| {
@@ -225,9 +226,11 @@ fn print(result: &RunResult) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A metric that differs from its golden result fails the run, or with `bless` becomes the golden result.
+/// Compares the metrics with their golden results. A difference fails the run, or with `bless` becomes the golden
+/// result.
 ///
-/// Golden results of recorded links come from the recordings: results of models in their place are not compared.
+/// The golden results of recorded links come from the recordings, so results of models that replace them are not
+/// compared.
 fn hold_to(
     folder: &Path,
     bless: bool,
@@ -269,7 +272,7 @@ fn hold_to(
     }
 }
 
-/// A failed run or check fails the command.
+/// Returns an error if a run or a check failed.
 pub(crate) fn verdict(results: &[RunResult]) -> Result<(), Failure> {
     let failed: Vec<String> = results
         .iter()
@@ -291,7 +294,7 @@ pub(crate) fn verdict(results: &[RunResult]) -> Result<(), Failure> {
     }
 }
 
-/// The command line, from the name of the program on: without its folder, which is this machine's.
+/// Returns the command line, beginning with the program's name but without its folder, which is this machine's.
 pub(crate) fn typed() -> String {
     let arguments = std::env::args().skip(1);
     std::iter::once("evenkeel".to_owned())

@@ -1,4 +1,4 @@
-//! Experiments of a folder, by name.
+//! Finds experiments of a folder by name.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use evenkeel_lab::nearest::nearest;
 
 use crate::failure::Failure;
 
-/// Every experiment of a folder, by name.
+/// Returns every experiment of a folder, by name.
 pub(crate) fn all(folder: &Path) -> Result<Vec<Experiment>, Failure> {
     let files = files(folder)?;
     let experiments = files.iter().map(|file| Experiment::load(file, &[]));
@@ -17,7 +17,7 @@ pub(crate) fn all(folder: &Path) -> Result<Vec<Experiment>, Failure> {
         .collect()
 }
 
-/// The file of every experiment, by name.
+/// Returns the file of every experiment, by name.
 fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let unreadable = |error: std::io::Error| {
         Failure::usage(format!(
@@ -39,7 +39,7 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(files)
 }
 
-/// Sorts figure 5.3 before figure 5.10: what is between numbers, and the numbers.
+/// Returns a sort key that puts figure 5.3 before figure 5.10: the texts between numbers, and the numbers.
 fn in_order(name: &str) -> Vec<(String, u64)> {
     let mut parts = Vec::new();
     let mut rest = name;
@@ -56,7 +56,7 @@ fn in_order(name: &str) -> Vec<(String, u64)> {
     parts
 }
 
-/// The experiments of these names, each once, with these settings.
+/// Returns the experiments of these names, each once, with these settings.
 pub(crate) fn named(
     folder: &Path,
     ids: &[String],
@@ -67,7 +67,7 @@ pub(crate) fn named(
     ids.map(|(_, id)| one(folder, id, settings)).collect()
 }
 
-/// The experiment of this name, with these settings.
+/// Returns the experiment of this name, with these settings.
 fn one(folder: &Path, id: &str, settings: &[String]) -> Result<Experiment, Failure> {
     let file = folder.join(format!("{id}.toml"));
     if !file.is_file() {

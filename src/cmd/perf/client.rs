@@ -1,4 +1,4 @@
-//! `evenkeel perf client`.
+//! `evenkeel perf client`: runs one test with a server.
 
 use std::hash::{BuildHasher as _, RandomState};
 
@@ -17,7 +17,7 @@ use crate::failure::{self, Failure};
 use crate::stop::Stop;
 use crate::wiring;
 
-/// How often the client's phase is looked at.
+/// The interval at which the client's phase is checked.
 const POLL: Duration = Duration::from_millis(50);
 
 pub(super) fn run(args: &PerfClientArgs) -> Result<(), Failure> {
@@ -158,7 +158,7 @@ struct Run {
     clock: Clock,
     stop: Stop,
     handle: Handle<Tapped<Client>>,
-    /// For the capture.
+    /// The flag for the capture that the test has begun.
     begun: Started,
     terms: Terms,
     interval: Duration,
@@ -168,7 +168,7 @@ struct Run {
 }
 
 impl Run {
-    /// The instant at which the test began, or why it did not.
+    /// Waits until the test begins, and returns the time or the reason why it did not.
     fn await_start(&mut self) -> Result<Result<Instant, ClientError>, Failure> {
         loop {
             match self.look()? {
@@ -184,7 +184,7 @@ impl Run {
         }
     }
 
-    /// A group of lines an interval, until the agreed time is over.
+    /// Prints a group of lines each interval, until the agreed time is over.
     fn print_intervals(&mut self, start: Instant, output: &mut Output) -> Result<(), Failure> {
         let halves = halves(self.terms.direction);
         let end = start + self.terms.duration;
@@ -226,7 +226,7 @@ impl Run {
         Ok(())
     }
 
-    /// How long the flows sent, once all results are there, or why they are not.
+    /// Waits for all results, and returns how long the flows sent, with the reason if results are missing.
     fn await_end(&mut self, start: Instant) -> Result<(f64, Option<ClientError>), Failure> {
         let mut ended = None;
         loop {
@@ -249,13 +249,13 @@ impl Run {
         }
     }
 
-    /// How far the client is.
+    /// Returns the phase of the client.
     fn phase(&mut self) -> Result<Phase, Failure> {
         self.look().map(|(phase, _)| phase)
     }
 
-    /// How far the client is, and when its test began, which a host that was away may have missed; writes its trace, and
-    /// ends the test if Ctrl-C asked for it.
+    /// Returns the phase of the client, and when its test began, which a host that was suspended may have missed.
+    /// Writes the trace, and ends the test after Ctrl-C.
     fn look(&mut self) -> Result<(Phase, Option<Instant>), Failure> {
         let stop = self.stop.is_asked();
         let called = self.handle.call(move |client, now| {
@@ -268,7 +268,7 @@ impl Run {
         });
         let (phase, began, events) = called.map_err(Failure::runtime)?;
         if let Some(trace) = &mut self.trace {
-            // Before the events that came with the news.
+            // The test begins before the events that arrived together with this news.
             if let Some(start) = began {
                 trace.begin(start)?;
             }
@@ -302,7 +302,7 @@ fn halves(direction: Direction) -> &'static [Half] {
     }
 }
 
-/// Joins what the two sides counted; only what the client did if the server did not tell all of it.
+/// Joins the counts of both sides, or returns the client's alone if the server's are incomplete.
 fn ends(client: &Client, seconds: f64) -> Vec<End> {
     let ours: Vec<(Count, Option<Path>)> = client
         .flows()
@@ -319,7 +319,7 @@ fn ends(client: &Client, seconds: f64) -> Vec<End> {
         let received = receiver.map(|receiver| {
             let mut received = receiver.to_vec();
             for ((count, _), (sent, _)) in received.iter_mut().zip(sender.unwrap_or_default()) {
-                // Both sides are known now: a loss at the very end shows as well.
+                // The counts of both sides are known here, so a loss at the very end shows as well.
                 count.packets_lost = sent.packets_sent.saturating_sub(count.packets_received);
             }
             tally::total(Half::Received, seconds, &received)

@@ -1,4 +1,4 @@
-//! Rows of each interval of each test at a server: the sum of what all its flows sent and received.
+//! Makes the rows of each interval of each test at a server: the sums over its flows.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use tfrc::time::{Duration, Instant};
 use super::tally::{self, Half, Rows, Sample};
 use super::text;
 
-/// The tests under way, and what each had counted when its last line was made.
+/// The running tests, and the counts of each at its last line.
 pub(super) struct Intervals {
     interval: Duration,
     tests: BTreeMap<u16, Test>,
@@ -21,7 +21,7 @@ struct Test {
 }
 
 impl Intervals {
-    /// Rows so far apart; none if zero.
+    /// Creates rows at this interval; none if it is zero.
     pub(super) fn new(interval: Duration) -> Self {
         Self {
             interval,
@@ -29,7 +29,7 @@ impl Intervals {
         }
     }
 
-    /// A test began.
+    /// Adds a test that began.
     pub(super) fn begin(&mut self, test: u16, at: Instant) {
         if self.interval.is_zero() {
             return;
@@ -42,13 +42,14 @@ impl Intervals {
         self.tests.insert(test, state);
     }
 
-    /// True if a test is to be looked at: to count a thousand flows costs the thread that sends.
+    /// Returns true if a test is due for counting, because counting a thousand flows costs time of the sending
+    /// thread.
     pub(super) fn is_due(&self, now: Instant) -> bool {
         self.tests.values().any(|test| test.next <= now)
     }
 
-    /// The rows that are due, a pair for a test that goes both ways, given what the tests under way have counted. Others
-    /// are forgotten.
+    /// Returns the rows that are due, a pair for a test in both directions, from the counts of the running tests.
+    /// Other tests are forgotten.
     pub(super) fn rows(
         &mut self,
         now: Instant,
@@ -87,14 +88,14 @@ impl Intervals {
     }
 }
 
-/// The halves of a test that its server counts.
+/// Returns the halves of a test that its server counts.
 pub(super) fn halves(direction: Direction) -> impl Iterator<Item = Half> {
     let sent = direction.server_sends().then_some(Half::Sent);
     let received = direction.client_sends().then_some(Half::Received);
     sent.into_iter().chain(received)
 }
 
-/// A line a row.
+/// Formats one row as a line.
 pub(super) fn line(test: u16, rows: &Rows) -> String {
     let what = match rows.sum.half {
         Half::Sent => "sent",

@@ -1,4 +1,4 @@
-//! The results in iperf3's shape, with what it does not know under `end.tfrc`.
+//! Formats results in iperf3's shape, with fields of our own under `end.tfrc`.
 
 use std::net::SocketAddr;
 use std::time::UNIX_EPOCH;
@@ -14,7 +14,7 @@ use super::report::{Begun, End, PerfReport};
 use super::tally::{self, Half, Row, Rows};
 use crate::units::millis;
 
-/// The whole object.
+/// Returns the whole object.
 pub(super) fn report(report: &PerfReport) -> Value {
     let terms = &report.begun.terms;
     let mut end = json!({
@@ -23,7 +23,8 @@ pub(super) fn report(report: &PerfReport) -> Value {
         "tfrc": tfrc(report),
     });
     for direction in &report.ends {
-        // iperf3 names the second direction of --bidir so, and the only one of -R as any other.
+        // iperf3 uses this name for the second direction of --bidir, and the usual name for the only direction of
+        // -R.
         let suffix = if direction.forward || terms.direction == Direction::Reverse {
             ""
         } else {
@@ -31,7 +32,7 @@ pub(super) fn report(report: &PerfReport) -> Value {
         };
         let sum = |rows: &Option<Rows>| rows.as_ref().map(|rows| row(&rows.sum));
         let (mut sent, received) = (sum(&direction.sent), sum(&direction.received));
-        // Only at the end are losses known in a sender's row, too.
+        // Losses in a sender's row are known only at the end.
         if let (Some(sent), Some(received)) = (&mut sent, &received) {
             for key in ["jitter_ms", "lost_packets", "lost_percent"] {
                 sent[key] = received[key].clone();
@@ -62,7 +63,7 @@ pub(super) fn report(report: &PerfReport) -> Value {
     value
 }
 
-/// The object of a test that did not begin.
+/// Returns the object of a test that did not begin.
 pub(super) fn no_test(server: SocketAddr, error: ClientError) -> Value {
     let mut start = start();
     start["connecting_to"] = host(server);
@@ -77,19 +78,19 @@ pub(super) fn no_test(server: SocketAddr, error: ClientError) -> Value {
 /// The counts of a test at its server, for the server's object.
 pub(super) struct Served<'a> {
     pub(super) begun: &'a Begun,
-    /// Rows as they came.
+    /// The rows in the order of time.
     pub(super) intervals: Vec<Value>,
-    /// How long it ran.
+    /// The length of the test.
     pub(super) seconds: f64,
-    /// Flow by flow.
+    /// The counts by flow.
     pub(super) counts: Vec<Count>,
-    /// Of a core, over that time.
+    /// The used share of a core over that time.
     pub(super) processor: f64,
-    /// The client said goodbye.
+    /// True if the client ended the test.
     pub(super) agreed: bool,
 }
 
-/// The object of a test at its server.
+/// Returns the object of a test at its server.
 pub(super) fn served(served: &Served<'_>) -> Value {
     let mut start = start();
     start["accepted_connection"] = host(served.begun.ends[1]);
@@ -128,7 +129,8 @@ fn start() -> Value {
     })
 }
 
-/// Adds what is known once a test began. All flows share one socket, so what iperf3 calls a socket is a flow's number.
+/// Adds the fields that are known once a test began. All flows share one socket, so iperf3's socket is a flow's
+/// number.
 fn begun(start: &mut Value, begun: &Begun) {
     let Begun { ends, terms, .. } = begun;
     let [local, remote] = ends.map(|end| (end.ip().to_canonical().to_string(), end.port()));
@@ -178,7 +180,7 @@ pub(super) fn interval(halves: &[Rows]) -> Value {
     interval
 }
 
-/// A row; iperf3 gives loss and jitter where packets are received.
+/// Returns a row; iperf3 has loss and jitter where packets are received.
 fn row(row: &Row) -> Value {
     let mut value = json!({
         "start": row.start,
@@ -227,7 +229,7 @@ fn end_streams(end: &End) -> Vec<Value> {
     (0..sent.len().max(received.len())).map(both).collect()
 }
 
-/// The terms that both ends follow.
+/// Returns the terms that both ends follow.
 fn agreed(terms: &Terms) -> Value {
     json!({
         "mode": match terms.mode {

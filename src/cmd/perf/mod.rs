@@ -1,4 +1,4 @@
-//! `evenkeel perf`: traffic between two machines, and what became of it.
+//! `evenkeel perf`: generates traffic between two machines and measures its delivery.
 
 mod client;
 mod intervals;

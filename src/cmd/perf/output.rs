@@ -1,4 +1,4 @@
-//! Where the lines go.
+//! Writes the lines and files of a test.
 
 use std::fmt::Display;
 use std::fs::{File, OpenOptions};
@@ -83,13 +83,13 @@ impl Write for Kept {
     }
 }
 
-/// Standard output, or `--logfile`.
+/// The destination of lines: standard output, or `--logfile`.
 pub(super) struct Output {
     out: Box<dyn Write>,
 }
 
 impl Output {
-    /// A file keeps what it has: lines are added to it, as iperf3 does.
+    /// Opens the output. A file keeps its content, and lines are appended, as in iperf3.
     pub(super) fn open(logfile: Option<&Path>) -> Result<Self, Failure> {
         let out: Box<dyn Write> = match logfile {
             None => Box::new(io::stdout()),
@@ -103,7 +103,7 @@ impl Output {
 
     /// Prints a line at once.
     pub(super) fn say(&mut self, line: impl Display) -> Result<(), Failure> {
-        // One call a line: an interrupted process cuts no line off; a killed one may.
+        // Each line is one write: an interrupted process cuts no line off, but a killed one may.
         self.out
             .write_all(format!("{line}\n").as_bytes())
             .and_then(|()| self.out.flush())
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(read(), "hello ");
         file.write_all(b"world").unwrap();
         assert_eq!(read(), "hello world");
-        // One that never begins.
+        // This test never begins.
         let mut file = Kept::open(&path, Started::default()).unwrap();
         file.write_all(b"in vain").unwrap();
         file.flush().unwrap();

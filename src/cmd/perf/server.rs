@@ -1,4 +1,4 @@
-//! `evenkeel perf server`.
+//! `evenkeel perf server`: serves tests of clients, within limits.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -20,7 +20,7 @@ use crate::failure::Failure;
 use crate::stop::Stop;
 use crate::wiring;
 
-/// How often events are looked for.
+/// The interval at which events are read.
 const POLL: Duration = Duration::from_millis(100);
 
 pub(super) fn run(args: &PerfServerArgs) -> Result<(), Failure> {
@@ -28,7 +28,7 @@ pub(super) fn run(args: &PerfServerArgs) -> Result<(), Failure> {
     let output = Output::open(args.output.logfile.as_deref())?;
     let clock = Clock::start();
     let address = SocketAddr::new(args.bind, args.output.port);
-    // The system's entropy: the tokens are worth no more than this key.
+    // The key is the system's entropy, because the tokens are worth no more than their key.
     let drawn = RandomState::new();
     let server = Server::new(ServerConfig {
         limits: Limits {
@@ -43,7 +43,7 @@ pub(super) fn run(args: &PerfServerArgs) -> Result<(), Failure> {
     });
     let begun = Started::default();
     let handle = spawn::spawn(clock, address, server, &args.output, begun.clone())?;
-    // It listens: what it will hear is a capture of its own, and may be much before any test.
+    // The server listens, so its capture begins here, perhaps long before any test.
     begun.set();
     let local = handle.local_address();
     let mut log = Log {
@@ -77,7 +77,7 @@ pub(super) fn run(args: &PerfServerArgs) -> Result<(), Failure> {
                 intervals.begin(test, event.at);
             }
         }
-        // Rows of a test that began just now come behind its beginning.
+        // The rows of a test that has just begun follow its beginning.
         let (began, others): (Vec<_>, Vec<_>) = events
             .into_iter()
             .partition(|event| matches!(event.kind, ServerEventKind::Began { .. }));
@@ -98,14 +98,14 @@ pub(super) fn run(args: &PerfServerArgs) -> Result<(), Failure> {
     captured
 }
 
-/// The output about tests: lines, or an object each.
+/// The output about tests: lines, or one object each.
 struct Log {
     output: Output,
     json: bool,
     interval: Duration,
     clock: Clock,
     local: SocketAddr,
-    /// The tests under way.
+    /// The running tests.
     tests: BTreeMap<u16, Test>,
 }
 
@@ -117,7 +117,7 @@ struct Test {
 }
 
 impl Log {
-    /// A line for a person.
+    /// Prints a line for a person.
     fn say(&mut self, line: impl Display) -> Result<(), Failure> {
         if self.json {
             eprintln!("{line}");

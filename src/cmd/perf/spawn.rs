@@ -1,4 +1,4 @@
-//! An end on its socket, with what is common to both: punctuality and the capture.
+//! Starts an end on its socket, with the timing and the capture that both ends share.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -12,7 +12,7 @@ use crate::cli::PerfOutputArgs;
 use crate::failure::Failure;
 use crate::wiring;
 
-/// Starts the thread of an end that is bound to `address`. Its capture takes the place of the last one when something has
+/// Starts the thread of an end that is bound to `address`. Its capture replaces the last file when a test has
 /// `begun`.
 pub(super) fn spawn<E: Endpoint + Send + 'static>(
     clock: Clock,
@@ -39,16 +39,16 @@ pub(super) fn spawn<E: Endpoint + Send + 'static>(
     handle.map_err(Failure::runtime)
 }
 
-/// Our address on the way to `peer`, so that a capture shows the one that is used; any free port.
+/// Returns our address towards `peer`, with any free port, so that a capture shows the real address.
 pub(super) fn towards(peer: SocketAddr) -> io::Result<SocketAddr> {
-    // Nothing is sent: the system looks for a route.
+    // The call sends nothing, and makes the system look for a route.
     let socket = UdpSocket::bind(wiring::any_port_towards(peer))?;
     socket.connect(peer)?;
     Ok(SocketAddr::new(socket.local_addr()?.ip(), 0))
 }
 
-/// Ends the thread, and the capture with it: how that went is beside the end, for what was measured is worth telling all
-/// the same.
+/// Ends the thread and the capture. The result of the capture is separate from the end, because the measurements
+/// are worth reporting even if the capture failed.
 pub(super) fn stop<E>(handle: Handle<Tapped<E>>) -> Result<(E, Result<(), Failure>), Failure> {
     let Tapped { endpoint, capture } = handle.stop().map_err(Failure::runtime)?;
     let missed = capture.map_or(Ok(0), Capture::finish);

@@ -1,35 +1,35 @@
-//! Makes rows of the counts of flows: one a flow and a time, and their sum.
+//! Makes rows of the counts of flows: one for each flow and time, and their sum.
 
 use evenkeel_perf::{Count, FlowState};
 use evenkeel_rtp::session::Path;
 
-/// All flows of one side at a moment.
+/// The counts of all flows of one side at a moment.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sample {
-    /// Seconds since the test began.
+    /// The seconds since the test began.
     pub(super) at: f64,
-    /// Flow by flow.
+    /// The states by flow.
     pub(super) flows: Vec<FlowState>,
 }
 
-/// Which half of a [`Count`] a row shows.
+/// The half of a [`Count`] that a row shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Half {
     Sent,
     Received,
 }
 
-/// One flow, or the sum of all, over a time.
+/// The counts of one flow, or the sum of all, over a time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row {
-    /// `None` for the sum.
+    /// The flow; `None` for the sum.
     pub(super) flow: Option<usize>,
     pub(super) half: Half,
-    /// Seconds since the test began.
+    /// The start in seconds since the test began.
     pub(super) start: f64,
     pub(super) end: f64,
     pub(super) count: Count,
-    /// The path of a single sender at the end.
+    /// The path of a single sender at the end of the time.
     pub(super) path: Option<Path>,
 }
 
@@ -45,7 +45,7 @@ impl Row {
         }
     }
 
-    /// Packets sent, or that should have come.
+    /// Returns the packets sent, or those that should have arrived.
     pub(super) fn packets(&self) -> u64 {
         match self.half {
             Half::Sent => self.count.packets_sent,
@@ -53,7 +53,7 @@ impl Row {
         }
     }
 
-    /// Zero over no time.
+    /// Returns the rate; zero over no time.
     pub(super) fn bits_per_second(&self) -> f64 {
         if self.seconds() > 0.0 {
             self.bytes() as f64 * 8.0 / self.seconds()
@@ -62,7 +62,7 @@ impl Row {
         }
     }
 
-    /// Zero where nothing should have come.
+    /// Returns the loss; zero where no packet should have arrived.
     pub(super) fn lost_percent(&self) -> f64 {
         match self.packets() {
             0 => 0.0,
@@ -71,14 +71,14 @@ impl Row {
     }
 }
 
-/// The rows of a time: each flow's, and their sum.
+/// The rows of a time: one for each flow, and their sum.
 #[derive(Clone, Debug)]
 pub(super) struct Rows {
     pub(super) flows: Vec<Row>,
     pub(super) sum: Row,
 }
 
-/// The rows from one sample to the next.
+/// Returns the rows from one sample to the next.
 pub(super) fn interval(half: Half, before: &Sample, after: &Sample) -> Rows {
     let flows = after.flows.iter().enumerate().map(|(index, state)| {
         let earlier = before.flows.get(index).map(|state| state.count);
@@ -88,8 +88,9 @@ pub(super) fn interval(half: Half, before: &Sample, after: &Sample) -> Rows {
     rows(half, before.at, after.at, flows)
 }
 
-/// The rows of one side over a whole test of that length. A receiver's time is its own: packets that waited in a queue come
-/// after the sender's time is over. It is no shorter than the test, or a path that broke would look fast.
+/// Returns the rows of one side over a whole test of that length. A receiver's time is its own, because packets
+/// from a queue arrive after the sender's time is over. It is at least the length of the test; a broken path would
+/// otherwise look fast.
 pub(super) fn total(half: Half, seconds: f64, counts: &[(Count, Option<Path>)]) -> Rows {
     let mut rows = rows(half, 0.0, seconds, counts.iter().copied());
     if half == Half::Received {
@@ -152,7 +153,7 @@ mod tests {
             rows.map(Row::bits_per_second).collect::<Vec<_>>()
         };
         assert_eq!(rates(Half::Sent), [1e6, 1e6, 2e6]);
-        // The second fell silent halfway.
+        // The second flow fell silent halfway.
         assert_eq!(rates(Half::Received), [5e5, 1e6, 1e6]);
     }
 }

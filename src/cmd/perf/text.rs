@@ -1,14 +1,14 @@
-//! Rows as iperf3 prints them.
+//! Formats rows as iperf3 prints them.
 
 use evenkeel_net::SendCounters;
 
 use super::tally::{Half, Row, Rows};
 use crate::units::millis;
 
-/// With more flows than this only their sum is printed: the rest is in the JSON.
+/// The number of flows above which only their sum is printed; the JSON has all.
 const MAX_LINES: usize = 16;
 
-/// The heading above rows of one half.
+/// Returns the heading above rows of one half.
 pub(super) fn heading(half: Half) -> &'static str {
     match half {
         Half::Sent => {
@@ -20,7 +20,7 @@ pub(super) fn heading(half: Half) -> &'static str {
     }
 }
 
-/// The packets that the system refused to send, with the reasons; `None` if it sent all.
+/// Returns the packets that the system refused to send, with the reasons; `None` if it sent all.
 pub(super) fn refused(sent: &SendCounters) -> Option<String> {
     let SendCounters {
         failed,
@@ -52,7 +52,7 @@ pub(super) fn refused(sent: &SendCounters) -> Option<String> {
     })
 }
 
-/// A line a flow, and their sum if they are several.
+/// Returns a line for each flow, and their sum if there are several.
 pub(super) fn lines(rows: &Rows) -> Vec<String> {
     let single = rows.flows.len() == 1;
     let shown = if rows.flows.len() > MAX_LINES {
@@ -64,7 +64,7 @@ pub(super) fn lines(rows: &Rows) -> Vec<String> {
     shown.iter().chain(sum).map(line).collect()
 }
 
-/// All flows in a line.
+/// Returns the sum of all flows as a line.
 pub(super) fn sum(rows: &Rows) -> String {
     line(&rows.sum)
 }
@@ -99,7 +99,7 @@ fn line(row: &Row) -> String {
     }
 }
 
-/// Powers of 1024, as iperf3 has them.
+/// Formats bytes in powers of 1024, as iperf3 does.
 fn bytes(bytes: u64) -> String {
     let (value, unit) = scaled(
         bytes as f64,
@@ -109,14 +109,14 @@ fn bytes(bytes: u64) -> String {
     format!("{value} {unit}")
 }
 
-/// Powers of 1000.
+/// Formats a rate in powers of 1000.
 fn bits(rate: f64) -> String {
     let units = ["bits/sec", "Kbits/sec", "Mbits/sec", "Gbits/sec"];
     let (value, unit) = scaled(rate, 1000.0, units);
     format!("{value} {unit}")
 }
 
-/// Three digits and the unit that suits.
+/// Returns three digits and the fitting unit.
 fn scaled(value: f64, base: f64, units: [&'static str; 4]) -> (String, &'static str) {
     let mut scaled = value;
     let mut unit = 0;

@@ -1,4 +1,4 @@
-//! `--trace`: a line a report, in columns.
+//! Writes `--trace`: a line for each report, in columns.
 
 use std::fs::File;
 use std::io;
@@ -16,8 +16,8 @@ use crate::units::millis;
 
 use super::output;
 
-/// The columns. Throughput counts what this side sends, or receives where it does not send, since the line before of the
-/// same flow.
+/// The columns. Throughput counts the bytes since the flow's last line that this side sent, or received if it sends
+/// nothing.
 const HEADING: &str = "time_s,flow,event,x_bps,x_recv_bps,rtt_ms,p,throughput_bps\n";
 
 /// The file that `--trace` names.
@@ -27,7 +27,7 @@ pub(super) struct FlowTraceFile {
     name: String,
     /// The time at which the test began; `None` while the file has its old content.
     start: Option<Instant>,
-    /// Of each flow, the time and the bytes of its last line.
+    /// The time and the bytes of each flow's last line.
     last: Vec<(f64, u64)>,
 }
 
@@ -46,7 +46,7 @@ impl FlowTraceFile {
         })
     }
 
-    /// The test runs since `start`: its lines replace the old content. Further calls change nothing.
+    /// Begins the test at `start`: its lines replace the old content. Further calls change nothing.
     pub(super) fn begin(&mut self, start: Instant) -> Result<(), Failure> {
         if self.start.replace(start).is_some() {
             return Ok(());
@@ -57,7 +57,7 @@ impl FlowTraceFile {
         self.check(written)
     }
 
-    /// A line of the test; what came before it began has none.
+    /// Writes a line of the test; events before its beginning have none.
     pub(super) fn write(&mut self, event: &FlowEvent) -> Result<(), Failure> {
         let Some(start) = self.start else {
             return Ok(());
@@ -102,7 +102,7 @@ impl FlowTraceFile {
     }
 }
 
-/// The event, X, X_recv, R and p; empty where the event does not tell.
+/// Returns the event, X, X_recv, R and p; a column is empty if the event does not have it.
 fn columns(kind: &EventKind) -> Option<String> {
     match kind {
         EventKind::RateControl(Trace::Feedback {
@@ -130,7 +130,7 @@ fn columns(kind: &EventKind) -> Option<String> {
             receive_rate.bits_per_sec(),
             loss_event_rate.get()
         )),
-        // The sender computes the rest.
+        // The sender computes the other columns.
         EventKind::ArrivalsReported { .. } => Some("report,,,,".to_owned()),
         _ => None,
     }
@@ -164,7 +164,7 @@ mod tests {
                 held: None,
             },
         };
-        // As many as are written at once.
+        // The lines exceed the buffer of one write.
         for _ in 0..5_000 {
             trace.write(&event(start)).unwrap();
         }
@@ -200,7 +200,7 @@ mod tests {
             },
         ];
         for kind in kinds {
-            // The time, the flow and the throughput are not among them.
+            // The time, the flow and the throughput are not among these columns.
             let columns = columns(&kind).unwrap();
             assert_eq!(
                 columns.split(',').count() + 3,

@@ -1,4 +1,4 @@
-//! Warnings about a test that ran to its end.
+//! Warns about a completed test: an overloaded host, or packets that never arrived.
 
 use evenkeel_perf::Held;
 use tfrc::units::{Bytes, Rate};
@@ -6,15 +6,15 @@ use tfrc::units::{Bytes, Rate};
 use super::report::End;
 use super::tally::Row;
 
-/// Bytes that pass wherever IPv6 does: the least MTU that it permits is 1,280 (RFC 8200 §5), headers included.
+/// The length that passes wherever IPv6 does: the least MTU is 1,280 with headers (RFC 8200 §5).
 const SAFE_LENGTH: u16 = 1_200;
 
-/// A host that keeps up is at its rate to a thousandth (docs/notebook, traffic generator); what starts and ends a test is less than the rest
-/// of this.
+/// The share of its rate that a punctual host keeps. It keeps a thousandth (docs/notebook, traffic generator); the
+/// start and the end of a test take less than the rest of this.
 const RATE_KEPT_FRACTION: f64 = 0.99;
 
-/// A line if flows of this stated rate sent less while it alone held them back, which only a host that is late does. Nothing
-/// is said of a test, so many seconds long, in which TFRC held them back for most of the time.
+/// Returns a warning if flows of this stated rate sent less although only that rate held them back: the host is
+/// late. There is none if TFRC held them back for most of the test of this length.
 pub(super) fn too_late(
     rate: Rate,
     held: impl Iterator<Item = Held>,
@@ -38,7 +38,7 @@ pub(super) fn too_late(
     })
 }
 
-/// A line for each direction in which packets of `length` bytes were sent and none arrived. This system
+/// Returns a warning for each direction in which packets of `length` bytes were sent and none arrived. This system
 /// itself refused `refused` of them.
 pub(super) fn none_arrived(ends: &[End], length: u16, refused: u64) -> Vec<String> {
     let lines = ends.iter().filter_map(|end| {
@@ -98,7 +98,7 @@ mod tests {
         let line = told(&[held(2_000, 1_000_000), held(2_000, 1_000_000)]).unwrap();
         assert!(line.contains("4.00 Mb/s of 8.00 Mb/s a flow"), "{line}");
         assert_eq!(told(&[held(2_000, 1_990_000)]), None);
-        // TFRC held it back for more than half of the test.
+        // TFRC held the flow back for more than half of the test.
         assert_eq!(told(&[held(900, 100_000)]), None);
         assert_eq!(told(&[Held::default()]), None);
     }
@@ -119,7 +119,7 @@ mod tests {
             none_arrived(&[end(7, Some(0))], 1_400, 7),
             ["none of 7 packets of 1400 bytes arrived: the system refused 7"]
         );
-        // One packet of many, nothing sent, and no count of the server.
+        // The ends have one packet of many, nothing sent, and no count of the server.
         for end in [end(7, Some(1)), end(0, Some(0)), end(7, None)] {
             assert!(none_arrived(&[end], 1_400, 0).is_empty());
         }

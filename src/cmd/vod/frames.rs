@@ -1,4 +1,4 @@
-//! Frames of given sizes as a title: TS packets full of nothing.
+//! Makes a title of frames of given sizes: TS packets without content.
 
 use evenkeel_sim::{DATAGRAM, FrameTrace, Pace, TsStream};
 use evenkeel_vod::{Content, Datagram, PAYLOAD_LEN, TS_LEN, TitleError};
@@ -10,7 +10,7 @@ const _: () = assert!(DATAGRAM.get() == PAYLOAD_LEN as u64);
 /// The first bytes of a TS packet that decoders skip (ISO/IEC 13818-1 §2.4.3.3).
 const NULL_PACKET: [u8; 4] = [0x47, 0x1f, 0xff, 0x10];
 
-/// A trace once through.
+/// The frames of a trace, once through.
 pub(super) struct Frames {
     stream: TsStream,
     end: Instant,

@@ -1,4 +1,4 @@
-//! `evenkeel vod`.
+//! `evenkeel vod`: serves or plays a title over TFRC.
 
 mod frames;
 mod play;
@@ -17,12 +17,12 @@ pub(crate) fn run(args: &VodArgs) -> Result<(), Failure> {
     }
 }
 
-/// Time between two looks at an end.
+/// The time between two checks of an end.
 const LOOK: Duration = Duration::from_millis(20);
-/// Time between two lines.
+/// The time between two printed lines.
 const LINE: Duration = Duration::from_secs(1);
 
-/// The times at which a run looks, prints and ends.
+/// The times at which a run checks, prints and ends.
 struct Rounds {
     stop: Stop,
     end: Option<Instant>,
@@ -42,7 +42,7 @@ impl Rounds {
         self.stop.is_asked() || self.end.is_some_and(|end| now >= end)
     }
 
-    /// True once a second.
+    /// Returns true once a second.
     fn is_line_due(&mut self, now: Instant) -> bool {
         let is_due = now >= self.next_line;
         if is_due {

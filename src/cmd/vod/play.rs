@@ -1,4 +1,4 @@
-//! `evenkeel vod play`.
+//! `evenkeel vod play`: receives a title and counts the faults that a viewer would see.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -31,7 +31,7 @@ pub(super) fn run(args: &VodPlayArgs) -> Result<(), Failure> {
         buffer: args.buffer,
     };
     let socket = wiring::bind(args.bind, "BIND")?;
-    // The old content is lost, which a player that does not begin must not cause.
+    // The file is emptied only here, because a player that does not start must not destroy its content.
     let mut out = open(args.out.as_deref())?;
     let player = Player::new(clock.now(), config);
     let handle = Driver::spawn(clock, socket, player).map_err(Failure::runtime)?;
@@ -53,14 +53,14 @@ pub(super) fn run(args: &VodPlayArgs) -> Result<(), Failure> {
         }
         let now = clock.now();
         if rounds.is_line_due(now) && !args.run.json {
-            // The title may have standard output.
+            // The title may use standard output.
             eprintln!("{}", line(&figures));
         }
         if figures.state == PlayerState::Ended || rounds.is_over(now) {
             break None;
         }
     };
-    // A server without a BYE waits for half a minute.
+    // Without a BYE the server waits for half a minute.
     handle.call(Player::close).map_err(Failure::runtime)?;
     let figures = handle.stop().map_err(Failure::runtime)?.figures();
     if let (Some(error), Some(path)) = (failed, &args.out) {

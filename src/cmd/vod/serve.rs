@@ -1,4 +1,4 @@
-//! `evenkeel vod serve`.
+//! `evenkeel vod serve`: sends a title at its own pace, within TFRC.
 
 use std::fs::{self, File};
 use std::io::BufReader;
@@ -134,7 +134,7 @@ fn content(args: &VodServeArgs) -> Result<Box<dyn Content>, Failure> {
     Ok(Box::new(Title::new(renditions?).map_err(Failure::usage)?))
 }
 
-/// The description for a player of another make.
+/// Returns a description for players of other makers.
 fn describe(peer: SocketAddr, udp: bool) -> Description {
     let mut description = description::to_peer(peer, PAYLOAD_TYPE);
     description.encoding = "MP2T".into();
@@ -167,7 +167,7 @@ fn summary(figures: &ServerFigures, rates: &[Rate], late_max: Duration) -> serde
         "is_done": figures.is_done,
         "wait_mean_ms": millis(mean_lag(figures)),
         "wait_max_ms": millis(figures.lag_max),
-        // Beyond that wait: from when a packet was to leave until the system was handed it.
+        // The lateness beyond that wait is the time from a packet's due departure to its system call.
         "late_max_us": millis(late_max) * 1e3,
         "rendition_changes": figures.changes,
         "rendition_rates_bps": rates,

@@ -1,8 +1,8 @@
-//! DV as cameras and files have it (IEC 61834, RFC 6469), sent as it is: whole frames are left out where
-//! the path is narrow.
+//! DV from cameras and files (IEC 61834, RFC 6469), sent unchanged: whole frames are left out where the path is
+//! narrow.
 //!
-//! Nothing is coded and nothing decoded. What can be shown is a mosaic (`mosaic.rs`), and beside it the
-//! picture carries the frame itself, which a recording takes over byte for byte.
+//! Nothing is coded and nothing decoded. The shown picture is a mosaic (`mosaic.rs`). The picture also carries the
+//! frame itself, which a recording copies byte for byte.
 
 mod mosaic;
 use tfrc::units::Bytes;
@@ -16,13 +16,13 @@ use crate::picture::{CodedPicture, DvFrame, Picture};
 pub(crate) const POSSIBLE_SIZES: &str =
     "DV is sent as a source of raw DV has it, in 720x480 or 720x576";
 
-/// The system whose pictures have this size.
+/// Returns the system whose pictures have this size.
 pub fn system(size: (usize, usize)) -> Option<System> {
     let mut systems = System::ALL.into_iter();
     systems.find(|system| system.size() == size)
 }
 
-/// The size nearest to this one.
+/// Returns the size nearest to this one.
 pub(crate) fn nearest_size(height: usize) -> (usize, usize) {
     let [fewer, more] = System::ALL.map(System::size);
     if 2 * height < fewer.1 + more.1 {
@@ -32,7 +32,7 @@ pub(crate) fn nearest_size(height: usize) -> (usize, usize) {
     }
 }
 
-/// The picture of a frame of which nothing is missing.
+/// Returns the picture of a frame of which nothing is missing.
 pub(crate) fn picture(frame: DvFrame) -> Picture {
     mosaic::of(&frame).with_dv(frame)
 }
@@ -40,7 +40,7 @@ pub(crate) fn picture(frame: DvFrame) -> Picture {
 /// Sends frames whole or not at all.
 pub type Encoder = OwnSizeEncoder<Dv>;
 
-/// Frames of DV, whose scanning system sets their size.
+/// The codec of DV frames, whose scanning system sets their size.
 #[derive(Debug)]
 pub struct Dv;
 
@@ -124,7 +124,7 @@ mod tests {
     fn frames_are_left_out_on_narrow_paths() {
         let mut encoder = Encoder::new(INTERVAL);
         let shown = picture(frame(0));
-        // All of them are 28.8 Mb/s.
+        // All pictures together take 28.8 Mb/s.
         let mut sent = |rate| encoder.encode(&shown, &target(rate)).unwrap().is_some();
         assert_eq!((0..60).filter(|_| sent(15e6)).count(), 30);
     }

@@ -1,32 +1,31 @@
-//! What of a frame of DV shows without decoding it: the mean of every 8x8 samples, which begins the code of
-//! each (IEC 61834-2, SMPTE 314M §5).
+//! Shows a frame of DV without decoding it: the mean of each 8x8 samples (IEC 61834-2, SMPTE 314M §5).
 //!
-//! A video block of 80 bytes holds a macroblock: four blocks of luma in 14 bytes each, then Cr and Cb in 10.
-//! The five macroblocks of a segment come from five columns of the picture, each of which is cut into
-//! superblocks of 27 macroblocks from top to bottom, one for each DIF sequence.
+//! The mean begins the code of each block. A video block of 80 bytes has a macroblock: four blocks of luma in 14
+//! bytes each, then Cr and Cb in 10. The five macroblocks of a segment come from five columns of the picture. Each
+//! column is cut into superblocks of 27 macroblocks from top to bottom, one for each DIF sequence.
 
 use crate::dif::{BLOCK, BlockId, SEQUENCE_BLOCKS, System, VIDEO_BLOCKS};
 use crate::picture::{DvFrame, Picture};
 
-/// The column of superblocks that macroblock 0 to 4 of a segment is from, and how many sequences further down.
+/// The column of superblocks for macroblocks 0 to 4 of a segment, and the offset of its sequence.
 const COLUMNS: [(usize, usize); 5] = [(2, 2), (1, 6), (3, 8), (0, 0), (4, 4)];
 
-/// Where the codes of Y, Cr and Cb begin in a video block.
+/// The offsets of the codes of Y, Cr and Cb in a video block.
 const LUMA: [usize; 4] = [4, 18, 32, 46];
 const CR: usize = 60;
 const CB: usize = 70;
 
-/// The side of what has one mean.
+/// The side of a block, which has one mean.
 const SIDE: usize = 8;
 
-/// The picture, as coarse as that.
+/// Returns the picture of block means.
 pub(super) fn of(frame: &DvFrame) -> Picture {
     let (width, height) = frame.system.size();
     let mut picture = Picture::new(width, height);
     let [y, cb, cr] = picture.planes_mut();
     for (place, block) in frame.data.chunks_exact(BLOCK).enumerate() {
         let within = place % SEQUENCE_BLOCKS;
-        // Behind the header, subcode and VAUX, each block of sound precedes fifteen of video.
+        // After the header, subcode and VAUX, each block of sound precedes fifteen of video.
         if within < 6 || (within - 6).is_multiple_of(16) {
             continue;
         }
@@ -43,7 +42,8 @@ pub(super) fn of(frame: &DvFrame) -> Picture {
     picture
 }
 
-/// The first nine bits of a block's code: twice the mean, from -256 to 255, of samples less 128.
+/// Reads the mean from the first nine bits of a block's code: twice the mean, from -256 to 255, of samples less
+/// 128.
 fn mean(block: &[u8], at: usize) -> u8 {
     let &[high, low] = block
         .get(at..at + 2)
@@ -59,24 +59,24 @@ fn paint(plane: &mut [u8], width: usize, (x, y): (usize, usize), size: (usize, u
     }
 }
 
-/// Where a macroblock stands in the picture, and how its blocks lie.
+/// The place of a macroblock in the picture, and the arrangement of its blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
     x: usize,
     y: usize,
-    /// Two blocks of luma above two; else four in a row.
+    /// True for two blocks of luma above two; else there are four in a row.
     square: bool,
-    /// Its chroma has the sampling 4:2:0; else it is 4:1:1.
+    /// True if chroma has the sampling 4:2:0; else it is 4:1:1.
     yuv420: bool,
 }
 
 impl Place {
-    /// Gives the place of video block `number` in a DIF sequence.
+    /// Returns the place of video block `number` in a DIF sequence.
     fn of(system: System, sequence: usize, number: usize) -> Self {
         debug_assert!(number < usize::from(VIDEO_BLOCKS));
         let (column, further) = COLUMNS[number % COLUMNS.len()];
         let row = (sequence + further) % system.sequences();
-        // Macroblocks of a superblock run down, up and down again.
+        // The macroblocks of a superblock run down, up and down again.
         let nth = number / COLUMNS.len();
         match system {
             System::Lines625 => {
@@ -89,8 +89,8 @@ impl Place {
                 }
             }
             System::Lines525 => {
-                // 22 macroblocks of 32x8 and half a one make a row, and 4 1/2 a column: the second and the
-                // fourth begin with the lower half of what is left of those before.
+                // 22 macroblocks of 32x8 and half a one make a row, and 4 1/2 a column. The second and the fourth
+                // column begin with the lower half of the rest of the column before.
                 let first = [0, 4, 9, 13, 18][column];
                 let skipped = if column % 2 == 1 { 3 } else { 0 };
                 let (across, down) = serpentine(nth + skipped, 6);
@@ -106,7 +106,7 @@ impl Place {
         }
     }
 
-    /// The upper left sample of a block of luma.
+    /// Returns the upper left sample of a block of luma.
     const fn luma(self, index: usize) -> (usize, usize) {
         if self.square {
             (self.x + SIDE * (index % 2), self.y + SIDE * (index / 2))
@@ -115,7 +115,7 @@ impl Place {
         }
     }
 
-    /// The upper left sample of its chroma in a picture of 4:2:0, and columns and rows.
+    /// Returns the upper left sample of the chroma in a picture of 4:2:0, then its width and height.
     const fn chroma(self) -> ((usize, usize), (usize, usize)) {
         let size = if self.yuv420 || self.square {
             (SIDE, SIDE)
@@ -126,7 +126,7 @@ impl Place {
     }
 }
 
-/// Column and row of number `nth` of those that run down `rows`, up the next column, and so on.
+/// Returns the column and row of number `nth` in a sequence that runs down `rows`, up the next column, and so on.
 const fn serpentine(nth: usize, rows: usize) -> (usize, usize) {
     let (across, along) = (nth / rows, nth % rows);
     let down = if across.is_multiple_of(2) {
@@ -174,7 +174,7 @@ mod tests {
             ([0x00, 0x00], 128),
             ([0x7f, 0x80], 255),
             ([0x80, 0x00], 0),
-            // -224, with the bits of other fields behind it: black.
+            // The mean of -224 is black; bits of other fields follow it.
             ([0x90, 0x06], 16),
         ] {
             assert_eq!(mean(&code, 0), expected, "{code:?}");

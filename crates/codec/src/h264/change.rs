@@ -1,9 +1,9 @@
-//! How much of a picture is not in the one before it, seen before it is coded.
+//! Measures how much of a picture is new, before it is coded.
 
 use crate::log2::log2;
 use crate::picture::Picture;
 
-/// One luma sample of so many columns and rows is looked at: 6,000 of CIF.
+/// The distance between compared luma samples in columns and rows, which compares 6,000 of CIF.
 const GRID: usize = 4;
 
 /// The mean difference of luma between a picture and the one before it.
@@ -11,11 +11,11 @@ const GRID: usize = 4;
 pub(super) struct Change(pub(super) f64);
 
 impl Change {
-    /// Of a picture that refers to none.
+    /// The change of a picture without a reference.
     pub(super) const ALL: Self = Self(255.0);
 
-    /// By how many octaves it is above another, where differences below `still` count as none; 0 if either picture
-    /// refers to none.
+    /// Returns by how many octaves this change exceeds another, where differences below `still` count as none; 0 if
+    /// either picture has no reference.
     pub(super) fn octaves_above(self, other: Self, still: f64) -> f64 {
         if self == Self::ALL || other == Self::ALL {
             return 0.0;
@@ -25,15 +25,15 @@ impl Change {
     }
 }
 
-/// Watches the pictures of one size.
+/// Compares successive pictures of one size.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
-    /// The samples looked at of the last picture.
+    /// The compared samples of the last picture.
     last: Vec<u8>,
 }
 
 impl Watch {
-    /// How much the next picture differs from the last one.
+    /// Returns the change from the last picture to the next.
     pub(super) fn next(&mut self, picture: &Picture) -> Change {
         let [luma, ..] = picture.planes();
         let rows = luma.chunks_exact(picture.width()).step_by(GRID);

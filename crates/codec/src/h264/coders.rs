@@ -1,27 +1,27 @@
-//! Encoders in lock-step: as many trials of a picture as there are encoders.
+//! Runs encoders in lock-step: a picture has as many trials as there are encoders.
 
 use evenkeel_h264::{Encoder, Error, Planes, Qp};
 
 use super::soften::Fineness;
 use super::strips::Strips;
 
-/// Pictures of up to so many pixels have that many trials. Each encoder codes each picture twice, as a trial and
-/// as the reference of the next: what that takes is for small pictures to spend, not for 720p. QCIF, with
-/// sizes of a hundred bytes, needs it most.
+/// The trials of pictures up to each number of pixels; larger ones have one trial. Each encoder codes each picture
+/// twice, as a trial and as the reference of the next, which takes too long at 720p. QCIF needs trials most, with
+/// sizes of a hundred bytes.
 const TRIALS: [(usize, usize); 2] = [(176 * 144, 3), (640 * 480, 2)];
 
 /// Encoders of the same pictures with the same references.
 #[derive(Debug)]
 pub(super) struct Coders {
-    /// The one whose units are sent.
+    /// The encoder whose units are sent.
     first: Encoder,
-    /// Those that try out what the trials before theirs suggest.
+    /// The encoders of further trials, each at a quantiser that earlier trials suggest.
     others: Vec<Encoder>,
-    /// Of pictures with one trial: what goes before it.
+    /// The trial of some strips before the only trial of a large picture.
     strips: Option<Strips>,
-    /// Trials of the picture that is being coded.
+    /// The number of trials of the present picture.
     trials: usize,
-    /// Where pictures are softened.
+    /// The buffer in which pictures are softened.
     soft: Vec<u8>,
 }
 
@@ -53,7 +53,8 @@ impl Coders {
         strips.map_or(Ok(None), |strips| strips.try_out(picture, fineness))
     }
 
-    /// What the picture would weigh in bytes; `None` if there is no trial left, or no reference yet.
+    /// Returns the size of the picture in bytes by a trial; `None` if no trial is left, or there is no reference
+    /// yet.
     pub(super) fn try_out(
         &mut self,
         picture: &Planes<'_>,
@@ -68,8 +69,8 @@ impl Coders {
         coder.map_or(Ok(None), |coder| coder.try_out(&picture, fineness.qp))
     }
 
-    /// Codes the picture from the one before it. What the others take is part of its delay: they need it as
-    /// their reference before the next trial, and the picture is not there for longer.
+    /// Codes the picture from the one before it. The time of the other encoders adds to the delay, because they
+    /// need the picture as their reference before the next trial, and it is not available for longer.
     pub(super) fn encode(
         &mut self,
         picture: &Planes<'_>,
@@ -88,7 +89,7 @@ impl Coders {
         Ok(units)
     }
 
-    /// Codes the picture by itself; again, if it has to be. What was coded last is to be [kept](Self::keep).
+    /// Codes the picture by itself, again if necessary. The last result must be [kept](Self::keep).
     pub(super) fn encode_keyframe(
         &mut self,
         picture: &Planes<'_>,
@@ -97,7 +98,7 @@ impl Coders {
         self.first.encode_keyframe(picture, qp)
     }
 
-    /// The keyframe that was coded last, with this quantiser, is the reference of what follows.
+    /// Makes the keyframe that was coded last, with this quantiser, the reference of later pictures.
     pub(super) fn keep(&mut self, picture: &Planes<'_>, qp: Qp) -> Result<(), Error> {
         self.trials = 0;
         for coder in &mut self.others {
@@ -114,7 +115,7 @@ impl Coders {
 mod tests {
     use super::*;
 
-    /// A slope that rises by a sixteenth a picture, and a little noise that nothing predicts.
+    /// Returns a picture with a slope that rises by a sixteenth a picture, and a little unpredictable noise.
     fn picture(n: u32, (width, height): (usize, usize)) -> Vec<u8> {
         let mut noise = n.wrapping_mul(7_919) + 1;
         let luma = (0..width * height).map(|at| {
@@ -138,7 +139,7 @@ mod tests {
                 };
                 let qp = Qp::nearest(24.0 + f64::from(n));
                 if n % 4 == 0 {
-                    // The first outcome does not please.
+                    // The first result is rejected, and the keyframe coded again.
                     coders.encode_keyframe(&planes, Qp::COARSEST).unwrap();
                     coders.encode_keyframe(&planes, qp).unwrap();
                     coders.keep(&planes, qp).unwrap();

@@ -1,4 +1,4 @@
-//! Access units to pictures, as long as every one of them has what it refers to.
+//! Decodes access units to pictures, as long as all references are complete.
 
 use evenkeel_h264::Decoder as Coder;
 use evenkeel_h264::decoder::DecodeError as Refused;
@@ -6,12 +6,12 @@ use evenkeel_h264::decoder::DecodeError as Refused;
 use crate::coder::{DecodeError, Decoded, VideoDecoder};
 use crate::picture::{AccessUnit, CodedPicture, Picture};
 
-/// Shows whole pictures, and after a damaged one nothing until the next keyframe: what follows damage
-/// would show it too, and smear it.
+/// Shows whole pictures, and nothing between a damaged one and the next keyframe, because later pictures would
+/// repeat and smear the damage.
 #[derive(Debug, Default)]
 pub struct Decoder {
     coder: Option<Coder>,
-    /// Everything since the last keyframe was decoded.
+    /// True if everything since the last keyframe was decoded.
     intact: bool,
 }
 
@@ -21,7 +21,7 @@ impl Decoder {
             self.intact = false;
             return Err(Refused::Damaged);
         }
-        // Until it has decoded.
+        // The flag is set again once the picture has decoded.
         self.intact = false;
         let coder = match &mut self.coder {
             Some(coder) => coder,

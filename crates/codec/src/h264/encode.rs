@@ -13,53 +13,53 @@ use crate::coder::{Coded, EncodeError, PictureSizeError, VideoEncoder};
 use crate::log2::log2;
 use crate::picture::{AccessUnit, CodedPicture, Picture};
 
-/// The aim as a share of the target: one picture in ten is a twelfth larger than its aim, and a picture that cannot be sent in
-/// time costs the pictures that refer to it.
+/// The aim as a share of the target. One picture in ten is a twelfth larger than its aim, and a picture that cannot
+/// be sent in time also costs the pictures that refer to it.
 const AIM_FRACTION: f64 = 0.95;
 
-/// A trial within these shares of its aim is coded.
+/// The shares of the aim between which a trial is accepted.
 const ACCEPTED_TRIAL: (f64, f64) = (0.94, 1.06);
 
-/// A picture is coded by no more steps finer than what was tried: where that has hardly any coefficients, it
-/// says little of those that come, and too small a picture harms less than too large a one.
+/// The most steps by which a picture is coded finer than its trial. A trial with hardly any coefficients says
+/// little about finer ones, and too small a picture harms less than too large a one.
 const FINER_STEPS: f64 = 5.0;
 
-/// A picture this many octaves above its aim is replaced by a keyframe that is not, and a picture above the second bound by any
-/// smaller keyframe.
+/// The octaves above its aim at which a keyframe below this excess replaces a picture. Above the second bound any
+/// smaller keyframe replaces it.
 const RECODE_EXCESS: f64 = 0.5;
 const ANY_SIZE_EXCESS: f64 = 1.0;
 
-/// The picture after a keyframe has as many bytes with a quantiser finer by this many steps: 4 to 10 in three clips and the
-/// scene.
+/// The steps by which the quantiser is finer after a keyframe for the same number of bytes: 4 to 10 in three clips
+/// and the scene.
 const FINER_AFTER_KEYFRAME: f64 = 7.0;
 
-/// Pictures are softened (`soften.rs`) if two quantisers lie more octaves apart: softening costs detail, and below this the
-/// nearer quantiser is at most 15 % off.
+/// The octaves between two quantisers above which pictures are softened (`soften.rs`). Softening costs detail, and
+/// below this gap the nearer quantiser is at most 15 % off.
 const SOFTENING_GAP: f64 = 0.4;
 
-/// Strips are tried if the change of a picture differs by this many octaves from the change before, and if strips brought the
-/// last pictures nearer to their sizes by the benefit, in octaves.
+/// The least difference, in octaves, between two successive changes at which strips are tried. Strips must also
+/// have brought the last pictures nearer to their sizes, by the benefit in octaves.
 const STRIPS_CHANGE: f64 = 0.3;
 const STRIPS_BENEFIT: f64 = 0.12;
 const STRIPS_BENEFIT_GAIN: f64 = 0.2;
 const MAX_STRIPS_BENEFIT: f64 = 1.0;
 
-/// After this many passes any keyframe below its aim is accepted.
+/// The number of passes after which any keyframe below its aim is accepted.
 const MAX_PASSES: u32 = 5;
 
-/// A keyframe within these shares of its aim is sent.
+/// The shares of the aim between which a keyframe is sent.
 const ACCEPTED_KEYFRAME: (f64, f64) = (0.85, 1.08);
 
-/// Codes pictures of a stream to a size each; pictures may change their size.
+/// Codes each picture of a stream to a size; pictures may change their width and height.
 #[derive(Debug, Default)]
 pub struct Encoder {
     stream: Option<Stream>,
-    /// The finest quantiser that OpenH264 is held to have room for, since it had none: it has as much as the samples
-    /// take.
+    /// The finest quantiser for which OpenH264 has enough memory, once it had too little: its memory is as large as
+    /// the samples.
     finest: Option<Qp>,
 }
 
-/// Pictures of one size.
+/// The state for pictures of one size.
 #[derive(Debug)]
 struct Stream {
     coders: Coders,
@@ -69,17 +69,17 @@ struct Stream {
     watch: Watch,
     /// The quantiser of the last picture.
     reference: f64,
-    /// By how many octaves the strips came nearer to the last pictures' sizes than what was known without.
+    /// The octaves by which strips improved the prediction of the last pictures' sizes.
     worth: f64,
-    /// Of the last picture.
+    /// The change of the last picture.
     change: Change,
 }
 
-/// A picture that was coded, and why it has another size than it should.
+/// A coded picture, and whether its size could be nearer to the aim.
 struct Attempt {
     units: Vec<Vec<u8>>,
     aim: Bytes,
-    /// No quantiser brings it nearer.
+    /// True if no quantiser brings the size nearer to the aim.
     at_limit: bool,
 }
 
@@ -120,7 +120,7 @@ impl Stream {
     }
 
     fn keyframe(&mut self, picture: &Planes<'_>, aim: Bytes, finest: Qp) -> Result<Attempt, Error> {
-        // Those below the first are too large, those above the second too small.
+        // Quantisers below the first give too large a picture, those above the second too small a one.
         let (mut low, mut high) = (finest, Qp::COARSEST);
         self.keyframes.turn_to(Change::ALL, self.reference);
         let mut pass = 0;
@@ -140,7 +140,7 @@ impl Stream {
             } else {
                 low = step(quantiser, 1.0);
             }
-            // None is near: the finest that fits.
+            // If none is near, the finest that fits is taken.
             if near || (low > high && fits) {
                 self.coders.keep(picture, quantiser)?;
                 self.reference = value;
@@ -200,7 +200,7 @@ impl Stream {
         Ok(attempt)
     }
 
-    /// What comes nearest to the aim, and is no finer than this quantiser.
+    /// Returns the fineness whose size is nearest to the aim, with a quantiser no finer than this.
     fn fineness(&self, aim: Bytes, finest: f64) -> Fineness {
         let value = self.predicted.quantiser(aim).max(finest);
         let [finer, coarser] = [0.0, 1.0].map(|on| self.predicted.octaves(value.floor() + on));
@@ -221,7 +221,7 @@ impl Stream {
         let change = self.watch.next(picture);
         let aim = Bytes::new((target.size.as_f64() * AIM_FRACTION) as u64 + 1);
         if target.keyframe {
-            // No larger than another picture: the next one would have to wait for it, and be late.
+            // A keyframe is no larger than another picture, because the next one would wait for it and be late.
             return self.keyframe(&planes, aim, finest);
         }
         let attempt = self.predicted(&planes, aim, change, finest)?;
@@ -236,7 +236,7 @@ impl Stream {
     }
 }
 
-/// What is said of it.
+/// Converts an error of the encoder.
 fn failed(error: Error) -> EncodeError {
     match error {
         Error::Size { width, height } => EncodeError::Size(PictureSizeError {
@@ -248,7 +248,7 @@ fn failed(error: Error) -> EncodeError {
     }
 }
 
-/// The picture as the coder takes it.
+/// Returns the picture in the form of the encoder.
 pub(super) fn planes(picture: &Picture) -> Planes<'_> {
     Planes {
         width: picture.width(),
@@ -257,7 +257,7 @@ pub(super) fn planes(picture: &Picture) -> Planes<'_> {
     }
 }
 
-/// The quantiser so many steps on.
+/// Returns the quantiser at a distance of `steps`.
 fn step(quantiser: Qp, steps: f64) -> Qp {
     Qp::nearest(f64::from(quantiser.get()) + steps)
 }
@@ -270,7 +270,7 @@ impl VideoEncoder for Encoder {
     ) -> Result<Option<Coded>, EncodeError> {
         let size = (picture.width(), picture.height());
         let same = self.stream.take().filter(|stream| stream.size == size);
-        // The first of a stream is a keyframe, whatever the network has seen.
+        // The first picture of a stream is a keyframe, whatever the receiver has.
         let keyframe = target.keyframe || same.is_none();
         let mut stream = match same {
             Some(stream) => stream,
@@ -285,7 +285,8 @@ impl VideoEncoder for Encoder {
             Ok(attempt) => attempt,
             Err(error) if finest == Qp::COARSEST => return Err(failed(error)),
             Err(_) => {
-                // OpenH264 had no room for it: the next one begins anew, and coarser.
+                // OpenH264 had too little memory for it, so the next picture begins a new stream with a coarser
+                // quantiser.
                 self.finest = Some(step(finest, COARSER_STEPS));
                 return Ok(None);
             }
@@ -297,7 +298,7 @@ impl VideoEncoder for Encoder {
             .map(|plane| plane.len())
             .sum();
         if attempt.size() < Bytes::from(samples / 2) {
-            // What is coded now leaves room for a step and more.
+            // The margin of the coded picture permits a finer quantiser by a step.
             self.finest = self.finest.map(|finest| step(finest, -1.0));
         }
         let (size, aim) = (attempt.size().as_f64(), attempt.aim.as_f64());
@@ -313,7 +314,7 @@ impl VideoEncoder for Encoder {
     }
 }
 
-/// Steps by which the quantiser is kept coarser after OpenH264 had no room: half the bytes.
+/// The steps by which the quantiser stays coarser after OpenH264 had too little memory: half the bytes.
 const COARSER_STEPS: f64 = 6.0;
 
 #[cfg(test)]
@@ -321,7 +322,7 @@ mod tests {
     use super::*;
     use crate::test_support::frame_target;
 
-    /// An encoder whose coders fail, whatever the quantiser: they take pictures of another size.
+    /// Returns an encoder whose coders fail at any quantiser, because they take pictures of another size.
     fn failing(finest: Option<Qp>) -> Encoder {
         let mut stream = Stream::new(&Picture::new(32, 32)).unwrap();
         stream.coders = Coders::new((64, 64)).unwrap();
@@ -341,7 +342,7 @@ mod tests {
         let mut encoder = failing(None);
         assert_eq!(encode(&mut encoder), Ok(false));
         assert_eq!(encoder.finest, Some(step(Qp::FINEST, COARSER_STEPS)));
-        // The next one begins anew.
+        // The next picture begins a new stream.
         assert_eq!(encode(&mut encoder), Ok(true));
         let given_up = encode(&mut failing(Some(Qp::COARSEST)));
         assert!(

@@ -1,15 +1,15 @@
-//! H.264, each picture coded to the size that the network has for it.
+//! H.264, with each picture coded to the size that the network permits.
 //!
-//! [Trials](evenkeel_h264::Encoder::try_out) of the same picture tell what it weighs with a quantiser or two
-//! (`coders.rs`), how its size goes on from there is known of pictures in general and learnt of this stream's pictures
-//! (`size.rs`), from how much differs from the picture before (`change.rs`) and from the quantiser of that.
-//! Between one quantiser and the next, half an octave apart where little moves, lies the same picture a little
-//! softer (`soften.rs`). A trial costs as much time as the picture: 720p has one, and before it, where pictures are
-//! not like the last ones, one of a fifth of its rows (`strips.rs`). What was misjudged badly is
-//! coded once more, as a keyframe, if that can be smaller: it needs nothing of the picture it replaces.
+//! [Trials](evenkeel_h264::Encoder::try_out) of the same picture give its size at a quantiser or two (`coders.rs`).
+//! The size at other quantisers follows from a general law and from the stream's earlier pictures (`size.rs`). The
+//! law depends on the change from the picture before (`change.rs`) and on that picture's quantiser. Successive
+//! quantisers are half an octave apart where little moves; a slightly softer picture lies between them
+//! (`soften.rs`). A trial takes as much time as the picture. 720p has one trial, and before it, where pictures
+//! differ from the last ones, one of a fifth of its rows (`strips.rs`). A picture that was badly misjudged is coded
+//! again as a keyframe, if a keyframe can be smaller: a keyframe needs nothing of the picture that it replaces.
 //!
-//! There is no delay: no B pictures, nothing looked ahead at, one reference. A keyframe weighs no more than
-//! any picture, as the next one would be late. Keyframes come first and when one is asked for; a cut needs none.
+//! There is no delay: no B pictures, no look-ahead, one reference. A keyframe is no larger than any picture, as the
+//! next one would be late. Keyframes come first and on request; a cut needs none.
 
 mod change;
 mod coders;
@@ -27,11 +27,11 @@ pub use self::encode::Encoder;
 pub use self::parameter_sets::{ParameterSets, parameter_sets};
 use evenkeel_h264::{MAX_SIDES, MIN_SIDE};
 
-/// What a [`PictureSizeError`](crate::PictureSizeError) says.
+/// The possible sizes in the words of a [`PictureSizeError`](crate::PictureSizeError).
 pub(crate) const POSSIBLE_SIZES: &str =
     "H.264 has even sides from 16 on, and at most 3840x2160 or 2160x3840";
 
-/// True if there are pictures of this size.
+/// Returns true if H.264 can send pictures of this size.
 pub const fn is_possible(width: usize, height: usize) -> bool {
     let (longer, shorter) = if width > height {
         (width, height)
@@ -42,7 +42,7 @@ pub const fn is_possible(width: usize, height: usize) -> bool {
     even && longer <= MAX_SIDES.0 && shorter <= MAX_SIDES.1 && shorter >= MIN_SIDE
 }
 
-/// The size nearest to this one that can be sent.
+/// Returns the nearest size to this one that can be sent.
 pub(crate) fn nearest_size(width: usize, height: usize) -> (usize, usize) {
     let most = if width >= height {
         MAX_SIDES

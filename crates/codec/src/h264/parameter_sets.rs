@@ -5,7 +5,7 @@ use evenkeel_h264::{Encoder as Coder, Qp};
 use super::encode::planes;
 use crate::picture::Picture;
 
-/// The types of the NAL units that hold parameter sets (H.264 table 7-1).
+/// The types of the NAL units of parameter sets (H.264 table 7-1).
 const SEQUENCE: u8 = 7;
 const PICTURE: u8 = 8;
 

@@ -1,11 +1,11 @@
-//! What a picture will weigh with another quantiser.
+//! Predicts the size of a picture with another quantiser.
 //!
-//! Six steps of the quantiser double its steps, and what is new in a picture falls by a sixth of an octave or a
-//! fifth for each. What is in the reference already, but for its error, is different: that error is about half
-//! a step of the reference's quantiser. A quantiser that is coarser sees none of it, one that is finer nearly
-//! all. So log2 of bytes falls steepest at the quantiser of the reference, and the more so the less is
-//! new: by half an octave for a step where little moves, by one where nothing does, and a few steps to either
-//! side as for what is new. This held of 9,000 pictures of three clips and the scene, each coded with a dozen
+//! Six steps of the quantiser double its step size. The bytes of new content fall by a sixth or a fifth of an
+//! octave a step. Content that the reference already has differs: only the error of the reference is coded, which
+//! is about half a step of the reference's quantiser. A coarser quantiser codes none of that error, a finer one
+//! nearly all of it. log2 of bytes therefore falls steepest at the quantiser of the reference, and the more so the
+//! less is new: by half an octave a step where little moves, by one where nothing moves, and as for new content a
+//! few steps to either side. This law held for 9,000 pictures of three clips and the scene, each coded with a dozen
 //! quantisers from the same reference.
 
 use tfrc::units::Bytes;
@@ -19,29 +19,29 @@ const FAR_SLOPE: f64 = 0.2;
 /// Additional octaves per step at the reference's quantiser, in a picture without anything new.
 const PEAK_SLOPE: f64 = 1.0;
 
-/// The mean difference of luma at which half of the additional octaves are left.
+/// The mean difference of luma at which half of the additional octaves remain.
 const HALVING_CHANGE: f64 = 1.5;
 
-/// Steps from the reference's quantiser at which a quarter of the additional octaves is left.
+/// The steps from the reference's quantiser at which a quarter of the additional octaves remains.
 const QUARTERING_STEPS: f64 = 4.0;
 
-/// Octaves that a picture weighs more, with the reference's quantiser, for each octave by which it differs more: films
-/// repeat a picture once a second, and the one after that is like those before.
+/// The additional octaves of a picture, at the reference's quantiser, for each octave by which its change is
+/// larger. Films repeat a picture once a second, and the picture after that is like those before.
 const CHANGE_GAIN: f64 = 0.3;
 
-/// A mean difference of luma up to this counts as none, since it is noise.
+/// The mean difference of luma that counts as none, since it is noise.
 pub(super) const STILL: f64 = 0.15;
 
 /// Bounds on the steepness of a stream and of one picture, as a multiple of the usual steepness.
 const STEEPNESS_BOUNDS: (f64, f64) = (0.5, 2.5);
 
-/// What the steepness of one picture, seen over two steps, counts for beside those before it; one seen over
-/// fewer tells more of rounding.
+/// The weight of one picture's steepness, measured over two steps, beside earlier ones. A steepness over fewer
+/// steps has more rounding error.
 const STEEPNESS_GAIN: f64 = 0.4;
 const MIN_SLOPE_STEPS: f64 = 2.0;
 
-/// As [`MIN_SLOPE_STEPS`], between a part of the picture and the whole, where how many times the part's bytes the whole has
-/// is not quite known; and the share of that from which it is gone by alone.
+/// The counterpart of [`MIN_SLOPE_STEPS`] between strips and the whole picture, whose ratio of bytes is not exactly
+/// known; then the share of it from which the measured slope counts alone.
 const MIN_STRIP_SLOPE_STEPS: f64 = 2.5;
 const STRIP_WEIGHT_BOUND: f64 = 0.5;
 
@@ -51,24 +51,24 @@ const QUANTISER_RANGE: (f64, f64) = (0.0, 64.0);
 /// Halvings of the range, after which a quantiser is known to a hundredth of a step.
 const SEARCH_HALVINGS: u32 = 13;
 
-/// Sizes of pictures of one kind.
+/// The sizes of pictures of one kind.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {
     /// The ratio of this stream's steepness to the usual steepness.
     steepness: f64,
-    /// How much of the picture is new.
+    /// The change from the reference to the picture.
     change: Change,
-    /// The quantiser of its reference.
+    /// The quantiser of the reference.
     reference: f64,
-    /// A quantiser, and log2 of what the picture weighs with it.
+    /// A quantiser, and log2 of the picture's bytes with it.
     known: (f64, f64),
-    /// What of the picture was coded so.
+    /// The part of the picture that was coded for this.
     coded: Coded,
-    /// As the two above, when the same picture was coded before.
+    /// The same two values for the coding before, of the same picture.
     before: Option<((f64, f64), Coded)>,
 }
 
-/// How much of a picture was coded.
+/// The part of a picture that was coded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Coded {
     Nothing,
@@ -77,7 +77,7 @@ enum Coded {
 }
 
 impl Sizes {
-    /// Nothing is known yet but a guess: pictures of this many pixels weigh a bit a pixel at 26.
+    /// Creates a guess without measurements: pictures of this many pixels have a bit a pixel at quantiser 26.
     pub(super) fn guess(pixels: usize) -> Self {
         Self {
             steepness: 1.0,
@@ -89,10 +89,10 @@ impl Sizes {
         }
     }
 
-    /// The next picture differs by so much from the one before, which was coded with this quantiser.
+    /// Turns to the next picture, with its change from the one before, which was coded with this quantiser.
     pub(super) fn turn_to(&mut self, change: Change, reference: f64) {
-        // At the reference's quantiser it would weigh what the last one did at its reference's, but for the step
-        // between the two and what more of it is new.
+        // At the reference's quantiser the size is that of the last picture at its own reference's quantiser. Two
+        // corrections follow: the steps between the two, and the additional change.
         let (quantiser, octaves) = self.known;
         let at_reference = octaves - self.steepness * self.fall(quantiser, self.reference);
         let apart = self.steepness * FAR_SLOPE * (self.reference - reference);
@@ -107,7 +107,7 @@ impl Sizes {
         };
     }
 
-    /// The quantiser that gives a size, if there were one between any two.
+    /// Returns the quantiser for a size, as a fraction between two real ones.
     pub(super) fn quantiser(&self, size: Bytes) -> f64 {
         let octaves = log2(size.as_f64().max(1.0));
         let steepness = self.steepness_towards(octaves);
@@ -123,7 +123,7 @@ impl Sizes {
         (finer + coarser) / 2.0
     }
 
-    /// log2 of what the picture weighs with this quantiser.
+    /// Returns log2 of the picture's bytes with this quantiser.
     pub(super) fn octaves(&self, quantiser: f64) -> f64 {
         self.known.1 + self.steepness * self.fall(quantiser, self.known.0)
     }
@@ -134,7 +134,7 @@ impl Sizes {
         self.coded = Coded::Part;
     }
 
-    /// The picture has this size with that quantiser.
+    /// Records the picture's size with this quantiser.
     pub(super) fn observe(&mut self, quantiser: f64, size: Bytes) {
         self.before = (self.coded != Coded::Nothing).then_some((self.known, self.coded));
         self.known = (quantiser, log2(size.as_f64().max(1.0)));
@@ -146,7 +146,7 @@ impl Sizes {
         }
     }
 
-    /// How steep the picture was between its two codings, and how much that tells.
+    /// Returns the steepness of the picture between its two codings, and the weight of this measurement.
     fn seen(&self) -> Option<(f64, f64)> {
         let (before, coded) = self.before?;
         let steps = if coded == Coded::Part {
@@ -159,7 +159,7 @@ impl Sizes {
         (expected != 0.0).then(|| ((self.known.1 - before.1) / expected, weight.min(1.0)))
     }
 
-    /// How steep it is from what is known towards a size.
+    /// Returns the steepness from the known size towards another.
     fn steepness_towards(&self, octaves: f64) -> f64 {
         let Some(((seen, weight), (before, coded))) = self.seen().zip(self.before) else {
             return self.steepness;
@@ -172,7 +172,7 @@ impl Sizes {
         self.steepness + weight * (seen - self.steepness)
     }
 
-    /// Octaves from one quantiser to another.
+    /// Returns the octaves from one quantiser to another.
     fn fall(&self, to: f64, from: f64) -> f64 {
         let near = PEAK_SLOPE * HALVING_CHANGE / (HALVING_CHANGE + self.change.0);
         let of = |quantiser: f64| {
@@ -189,7 +189,7 @@ mod tests {
 
     const NOTHING: Change = Change(0.0);
 
-    /// What pictures weigh in bytes: so many octaves less for each step.
+    /// Returns the bytes of pictures that lose `slope` octaves a step.
     fn weight(slope: f64, quantiser: f64) -> Bytes {
         Bytes::new(2_f64.powf(20.0 - slope * quantiser) as u64)
     }
@@ -237,10 +237,10 @@ mod tests {
         let told = |steps| {
             let mut sizes = Sizes::guess(352 * 288);
             sizes.turn_to(Change(1e9), 30.0);
-            // Twice as steep as what is new is expected to be.
+            // The picture is twice as steep as new content is expected to be.
             sizes.expect(30.0 + steps, weight(0.4, 30.0 + steps));
             sizes.observe(30.0, weight(0.4, 30.0));
-            // Another picture may be otherwise.
+            // The next picture may differ.
             assert_eq!(sizes.steepness, 1.0);
             sizes.quantiser(weight(0.4, 26.0))
         };
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn steepness_is_learnt_from_pictures_coded_twice() {
-        // Twice as steep as what is new is expected to be, and no picture like the one before.
+        // The picture is twice as steep as new content is expected to be, and unlike the one before.
         let mut sizes = Sizes::guess(352 * 288);
         for _ in 0..20 {
             sizes.turn_to(Change(1e9), 30.0);

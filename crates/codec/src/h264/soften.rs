@@ -1,23 +1,23 @@
-//! Sizes between two quantisers, by softer pictures, which have fewer bytes.
+//! Reaches sizes between two quantisers by softer pictures, which have fewer bytes.
 //!
-//! A step of the quantiser is a third of an octave of bytes, and a whole one where little moves: from one to
-//! the next, all that was just too faint to be coded is coded. There is nothing between for a picture as it is.
-//! But what it comes down to is detail too faint for the next coarser quantiser, so a picture with that detail
-//! a little fainter lies between the two.
+//! A step of the quantiser is a third of an octave of bytes, and a whole one where little moves. All detail that
+//! was just too faint is coded from one quantiser to the next, and an unchanged picture has no size between them. A
+//! picture with that detail a little fainter lies between the two.
 //!
-//! It costs detail: where every picture may be softened, the luma of carphone at 0.75 bits a pixel has 1.1 dB less
-//! than where none is, and the scene's 0.9. So it is done only between quantisers that are far apart.
+//! Softening costs detail: where every picture may be softened, the luma of carphone at 0.75 bits a pixel has 1.1
+//! dB less than without softening, and the scene 0.9. Pictures are therefore softened only between quantisers that
+//! are far apart.
 
 use evenkeel_h264::{Planes, Qp};
 
-/// By how many sixteenths of the way to the mean of its neighbours a sample of luma may be drawn.
+/// The most sixteenths of the way to the mean of its neighbours by which a sample of luma is moved.
 const MAX_SIXTEENTHS: usize = 4;
 
-/// What so many sixteenths come to, as shares of a step of the quantiser: the medians of carphone, Big Buck
-/// Bunny and the scene, coded at a quarter of a bit a pixel and less.
+/// The effect of each number of sixteenths as a share of a quantiser step: the medians of carphone, Big Buck Bunny
+/// and the scene, coded at a quarter of a bit a pixel and less.
 const STEP_FRACTIONS: [f64; MAX_SIXTEENTHS + 1] = [0.0, 0.2, 0.36, 0.49, 0.6];
 
-/// How a picture is coded: its quantiser, and by how much it is softened before.
+/// The parameters of a coded picture: its quantiser, and its softening before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fineness {
     pub(super) qp: Qp,
@@ -25,12 +25,12 @@ pub(super) struct Fineness {
 }
 
 impl Fineness {
-    /// A quantiser as it is.
+    /// Returns a quantiser without softening.
     pub(super) const fn sharp(qp: Qp) -> Self {
         Self { qp, sixteenths: 0 }
     }
 
-    /// The nearest quantiser to this one that there is, or what lies between two.
+    /// Returns the nearest quantiser to this value, or a softened one between two.
     pub(super) fn nearest(value: f64) -> Self {
         let whole = value.floor();
         let finer = Qp::nearest(whole);
@@ -48,12 +48,12 @@ impl Fineness {
         }
     }
 
-    /// As a quantiser that there may not be.
+    /// Returns the equivalent quantiser, which may be a fraction.
     pub(super) fn value(self) -> f64 {
         f64::from(self.qp.get()) + STEP_FRACTIONS.get(self.sixteenths).copied().unwrap_or(0.0)
     }
 
-    /// The picture to code with the quantiser, with its luma in `soft` if it is softened.
+    /// Returns the picture to code with the quantiser; `soft` receives its luma if it is softened.
     pub(super) fn picture<'a>(self, picture: &Planes<'a>, soft: &'a mut Vec<u8>) -> Planes<'a> {
         let mut planes = *picture;
         if self.sixteenths > 0 {
@@ -64,9 +64,9 @@ impl Fineness {
     }
 }
 
-/// Draws each sample towards the mean of the nine around it, weighed 1 2 1 both ways; those at the edges stay.
+/// Moves each sample towards the mean of the nine around it, weighted 1 2 1 both ways; samples at the edges stay.
 ///
-/// In 16 bits and whole slices, for the compiler to take many samples at once.
+/// The arithmetic has 16 bits and whole slices, so that the compiler vectorises it.
 fn soften(luma: &[u8], width: usize, sixteenths: usize, soft: &mut Vec<u8>) {
     soft.clear();
     soft.extend_from_slice(luma);
@@ -84,9 +84,9 @@ fn soften(luma: &[u8], width: usize, sixteenths: usize, soft: &mut Vec<u8>) {
         let inner = soft.get_mut(1..).unwrap_or_default();
         for (sample, ((left, middle), right)) in inner.iter_mut().zip(neighbours) {
             let value = i16::from(*sample);
-            // At most 16 * 255 times 4, either way.
+            // The value is at most 16 * 255 times 4, either way.
             let drawn = (left + 2 * middle + right - 16 * value) * sixteenths as i16 + 128;
-            // Between the least and the greatest of the nine.
+            // The result lies between the least and the greatest of the nine.
             *sample = (value + (drawn >> 8)) as u8;
         }
     }
@@ -123,13 +123,13 @@ mod tests {
         soften(&flat, 8, 4, &mut soft);
         assert_eq!(soft, flat);
         soften(&dot, 8, 4, &mut soft);
-        // Three quarters of the way to the mean of the nine, 64/4, are left out: 64 - 48/4.
+        // The dot is 64 above the rest and its mean 64/4 above: a quarter of the way there leaves 64 - 48/4.
         assert_eq!(soft[3 * 8 + 4], 142);
         assert_eq!(
             [soft[3 * 8 + 5], soft[2 * 8 + 4], soft[4 * 8 + 3]],
             [92, 92, 91]
         );
-        // Edges stay as they are.
+        // Edges remain unchanged.
         let edge: Vec<u8> = (0..8 * 6)
             .map(|at| if at % 8 == 0 { 200 } else { 90 })
             .collect();

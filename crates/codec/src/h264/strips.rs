@@ -1,26 +1,27 @@
-//! A trial of some strips of a large picture, before the trial of the whole picture.
+//! Tries some strips of a large picture before the trial of the whole picture.
 //!
-//! What a trial costs is time, and a fifth of the rows tells nearly as much: how many times their bytes the whole has
-//! is much the same from one picture to the next. A picture of 720p takes 1.24 times as long with it (7 ms of 36, of which
-//! 4 keep the strips in step with the whole), so a picture like the last ones goes without.
+//! A trial costs time, and a fifth of the rows gives nearly as much information: the ratio of the whole's bytes to
+//! theirs hardly changes from one picture to the next. A picture of 720p takes 1.24 times as long with strips (7 ms
+//! of 36, of which 4 keep the strips in step with the whole), so a picture like the last ones has no such trial.
 
 use evenkeel_h264::{Encoder, Error, Planes, Qp};
 
 use super::soften::Fineness;
 
-/// Strips, spread evenly, and rows of each: three of macroblocks, for things to move up and down in.
+/// The number of strips, spread evenly, and the rows of each: three of macroblocks, so that content may move up and
+/// down.
 const STRIPS: usize = 3;
 const ROWS: usize = 48;
 
-/// An encoder of the strips. It follows the picture before the one that it is to try, and skips those before that.
+/// An encoder of the strips. It follows the picture before the one to try, and skips earlier ones.
 #[derive(Debug)]
 pub(super) struct Strips {
     coder: Encoder,
-    /// How many times their bytes the last picture had.
+    /// The ratio of the last picture's bytes to those of its strips.
     share: f64,
     /// The strips of a picture, from top to bottom.
     planes: [Vec<u8>; 3],
-    /// Where they are softened.
+    /// The buffer in which strips are softened.
     soft: Vec<u8>,
     /// The strips of the last picture, if the encoder has yet to follow it.
     last: Option<Last>,
@@ -33,12 +34,12 @@ pub(super) struct Strips {
 struct Last {
     planes: [Vec<u8>; 3],
     qp: Qp,
-    /// Of the whole; `None` of a keyframe.
+    /// The bytes of the whole picture; `None` for a keyframe.
     bytes: Option<usize>,
 }
 
 impl Strips {
-    /// Of pictures of this size; `None` if most of one would be in them.
+    /// Creates an encoder for pictures of this size; `None` if strips would contain most of them.
     pub(super) fn new(width: usize, height: usize) -> Result<Option<Self>, Error> {
         if height < 2 * STRIPS * ROWS {
             return Ok(None);
@@ -53,7 +54,8 @@ impl Strips {
         }))
     }
 
-    /// What the picture would weigh in bytes; `None` if it has been tried, or there is no reference yet.
+    /// Returns the predicted size of the picture in bytes; `None` if it has been tried, or there is no reference
+    /// yet.
     pub(super) fn try_out(
         &mut self,
         picture: &Planes<'_>,
@@ -66,16 +68,16 @@ impl Strips {
         Ok(bytes.map(|bytes| (bytes as f64 * self.share) as usize))
     }
 
-    /// A picture, softened as it is, was coded to so many bytes; `None` if it is a keyframe.
+    /// Records that a picture, softened as given, was coded to this many bytes; `None` for a keyframe.
     pub(super) fn note(&mut self, picture: &Planes<'_>, qp: Qp, bytes: Option<usize>) {
-        // One that was not followed until now never is.
+        // The strips of a picture that was not followed until now are never followed.
         self.in_step &= self.last.is_none();
         let mut planes = self.last.take().map(|last| last.planes).unwrap_or_default();
         cut(picture, &mut planes);
         self.last = Some(Last { planes, qp, bytes });
     }
 
-    /// Follows the last picture.
+    /// Encodes the last picture to follow its reference.
     fn catch_up(&mut self, width: usize) -> Result<(), Error> {
         let Some(Last { planes, qp, bytes }) = self.last.take() else {
             return Ok(());
@@ -101,7 +103,7 @@ impl Strips {
     }
 }
 
-/// Gives the strips of a picture, from top to bottom.
+/// Returns the strips of a picture, from top to bottom.
 fn cut<'a>(picture: &Planes<'_>, planes: &'a mut [Vec<u8>; 3]) -> Planes<'a> {
     for ((strips, samples), part) in planes.iter_mut().zip(picture.samples).zip([1, 2, 2]) {
         let (width, height, rows) = (picture.width / part, picture.height / part, ROWS / part);
@@ -126,7 +128,7 @@ mod tests {
 
     const SIZE: (usize, usize) = (64, 480);
 
-    /// Rows that differ, and move down from picture to picture.
+    /// Returns rows that differ, and move down from picture to picture.
     fn rows(n: usize, (width, height): (usize, usize)) -> Vec<u8> {
         let of = |row: usize| ((row + height - n) * 37 % 251) as u8;
         (0..height).flat_map(|row| vec![of(row); width]).collect()
@@ -147,7 +149,7 @@ mod tests {
         let [luma, cb, _] = strips.samples;
         assert_eq!((luma.len(), cb.len()), (64 * 144, 32 * 72));
         for (strip, first) in [(0, 28), (1, 108), (2, 188)] {
-            // Rows 56, 216 and 376, halved.
+            // The first rows are 56, 216 and 376, halved.
             assert_eq!(usize::from(luma[strip * 48 * 64]), first);
             assert_eq!(usize::from(cb[strip * 24 * 32]), first);
         }
@@ -177,7 +179,7 @@ mod tests {
             let bytes = units.iter().map(Vec::len).sum();
             strips.note(&picture, qp, Some(bytes));
             let off = told / bytes as f64;
-            // The first goes by rows alone.
+            // The first prediction depends on the number of rows alone.
             assert!(n == 1 || (0.8..1.25).contains(&off), "{n}: {told} {bytes}");
         }
     }

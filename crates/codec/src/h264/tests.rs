@@ -1,4 +1,4 @@
-//! The codec as its users see it: sizes, keyframes and cuts.
+//! Tests of the codec by its public interface: sizes, keyframes and cuts.
 
 use super::{Decoder, Encoder, is_possible};
 use crate::coder::{Coded, FrameTarget, VideoDecoder, VideoEncoder};
@@ -37,7 +37,7 @@ fn new_picture_size_begins_a_new_stream() {
         let coded = encoder.encode(&picture, &target(TARGET)).unwrap().unwrap();
         let mut decoder = Decoder::default();
         let decoded = decoder.decode(&coded.picture).ok();
-        // The second one refers to the first.
+        // The second picture refers to the first.
         let expected = is_keyframe(&coded.picture).then_some((width, height));
         let size = decoded.map(|decoded| (decoded.picture.width(), decoded.picture.height()));
         assert_eq!(size, expected);
@@ -47,7 +47,7 @@ fn new_picture_size_begins_a_new_stream() {
     assert!(!is_possible(63, 48));
 }
 
-/// Pictures of noise of so many levels about the middle.
+/// Returns pictures of noise with this many levels about the middle.
 fn noise(size: (usize, usize), levels: u32) -> impl FnMut() -> Picture {
     let mut state = 1_u32;
     move || {
@@ -63,7 +63,7 @@ fn noise(size: (usize, usize), levels: u32) -> impl FnMut() -> Picture {
 
 #[test]
 fn oversized_cut_is_coded_again_as_keyframe() {
-    // What flat pictures tell makes the first of noise 2.9 aims large.
+    // By the sizes of flat pictures, the first of noise is 2.9 aims large.
     let size = (320, 240);
     let mut encoder = Encoder::default();
     let mut code = |picture: &Picture| encoder.encode(picture, &target(3_000)).unwrap().unwrap();
@@ -89,7 +89,7 @@ fn noise_is_left_out_and_later_forgotten() {
     }
     let left_out = (0..20).take_while(|_| code(&noise()).is_none()).count();
     assert!((1..5).contains(&left_out), "{left_out}");
-    // That had a keyframe, and there is room for those that follow.
+    // That picture had a keyframe, and there is room for later ones.
     for _ in 0..5 {
         assert!(!is_keyframe(&code(&noise()).unwrap().picture));
     }

@@ -1,15 +1,15 @@
-//! Reading the bits and the Huffman codes of one interval.
+//! Reads the bits and the Huffman codes of one interval.
 
 use super::tables::{CHROMA_AC, CHROMA_DC, HuffmanSpec, LUMA_AC, LUMA_DC};
 
-/// The interval ends early, or holds a code that the standard tables do not have.
+/// The error that an interval ends early, or has a code that the standard tables do not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Damaged;
 
 /// The bits of an interval, most significant first, without the zeros stuffed after 0xFF.
 pub(super) struct BitReader<'a> {
     left: &'a [u8],
-    /// The next bit is the highest; below the `count` valid ones are zeros.
+    /// The buffered bits, the next one highest; below the `count` valid ones are zeros.
     bits: u64,
     count: u32,
 }
@@ -23,7 +23,7 @@ impl<'a> BitReader<'a> {
         }
     }
 
-    /// Makes at least 32 bits ready, unless the interval or, at a marker, its coding ends.
+    /// Buffers at least 32 bits, unless the interval or, at a marker, its coding ends.
     fn fill(&mut self) {
         while self.count <= 56 {
             let (byte, used) = match *self.left {
@@ -43,7 +43,7 @@ impl<'a> BitReader<'a> {
         Ok(())
     }
 
-    /// A symbol of `code`.
+    /// Reads a symbol of `code`.
     fn symbol(&mut self, code: &HuffmanDecoder) -> Result<u8, Damaged> {
         if self.count < 32 {
             self.fill();
@@ -58,7 +58,7 @@ impl<'a> BitReader<'a> {
         Ok(symbol)
     }
 
-    /// A level of `category` bits, at most 15, which follow a symbol (ITU-T T.81 §F.2.2.1).
+    /// Reads a level of `category` bits, at most 15, which follow a symbol (ITU-T T.81 §F.2.2.1).
     fn level(&mut self, category: u32) -> Result<i32, Damaged> {
         if category == 0 {
             return Ok(0);
@@ -74,10 +74,10 @@ impl<'a> BitReader<'a> {
         })
     }
 
-    /// Reads a block's levels in zigzag order into `levels`, which are zeros; returns the position
-    /// of its last one.
+    /// Reads a block's levels in zigzag order into `levels`, which are zeros, and returns the position of the last
+    /// one.
     ///
-    /// The first is the difference from the mean of the block before.
+    /// The first level is the difference from the mean of the block before.
     pub(super) fn block(
         &mut self,
         codes: &BlockDecoder,
@@ -121,15 +121,15 @@ pub(super) static CHROMA: BlockDecoder = BlockDecoder {
     ac: HuffmanDecoder::new(&CHROMA_AC),
 };
 
-/// Codes up to this length are looked up at once: all but the rarest, in 1 kB a code.
+/// The longest code that is looked up at once: all but the rarest, in 1 kB a code.
 const LOOKUP_BITS: u32 = 9;
 
 struct HuffmanDecoder {
-    /// Length and symbol by the next [`LOOKUP_BITS`] bits; 0 where the code is longer.
+    /// The length and symbol by the next [`LOOKUP_BITS`] bits; 0 where the code is longer.
     short: [u16; 1 << LOOKUP_BITS],
-    /// For each length 1 to 16, the first code that is longer, aligned left to 16 bits.
+    /// The first longer code for each length 1 to 16, aligned left to 16 bits.
     above: [u32; 16],
-    /// For each length, its first symbol's place less its first code.
+    /// The index of the first symbol of each length, less its code.
     offset: [i32; 16],
     symbols: &'static [u8],
 }
@@ -167,7 +167,7 @@ impl HuffmanDecoder {
         decoder
     }
 
-    /// The symbol whose code of more than [`LOOKUP_BITS`] bits begins `bits`, and its length.
+    /// Returns the symbol whose code of more than [`LOOKUP_BITS`] bits begins `bits`, and its length.
     fn long_symbol(&self, bits: u16) -> Result<(u8, u32), Damaged> {
         for length in LOOKUP_BITS + 1..=16 {
             let i = length as usize - 1;
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn levels_have_their_sign_in_the_first_bit() {
-        // 101 is 5, 010 is -5, 0 is -1.
+        // The levels are 5 for 101, -5 for 010, and -1 for 0.
         let mut reader = BitReader::new(&[0b1010_1000]);
         reader.fill();
         assert_eq!(reader.level(3), Ok(5));

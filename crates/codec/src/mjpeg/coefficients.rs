@@ -1,13 +1,13 @@
-//! A picture's DCT coefficients, computed once and coded at as many scales as its size takes.
+//! The DCT coefficients of a picture, computed once and coded at several scales.
 
 use super::dct::{self, AAN, Block};
 use super::range::NominalRange;
 use super::tables::ZIGZAG;
 use crate::picture::Picture;
 
-/// Coefficients are kept as sixteenths: the DCT of 8-bit samples stays within ±1024 (it preserves
-/// the norm, and 64 samples of ±128 have 1024), so this is the finest that i16 holds with room for
-/// the quantiser's rounding.
+/// The fraction in which coefficients are stored. The DCT of 8-bit samples stays within ±1024 (it preserves the
+/// norm, and 64 samples of ±128 have 1024), so sixteenths are the finest fraction for i16 that has room for the
+/// quantiser's rounding.
 pub(super) const FRACTION: u16 = 16;
 
 /// Blocks of an MCU in 4:2:0: four of luma, one each of Cb and Cr.
@@ -25,10 +25,10 @@ pub struct Coefficients {
 }
 
 impl Coefficients {
-    /// Replaces the coefficients by the transform of `picture`, whose sides must fit in 16 bits, and reuses the memory.
+    /// Replaces the coefficients by the transform of `picture`, whose sides must fit in 16 bits, and reuses the
+    /// memory.
     ///
-    /// Blocks that cross the right or lower edge repeat the last column or row, which costs fewest
-    /// bits.
+    /// Blocks that cross the right or lower edge repeat the last column or row, which costs the fewest bits.
     pub fn transform(&mut self, picture: &Picture) {
         self.width = picture.width() as u16;
         self.height = picture.height() as u16;
@@ -53,23 +53,23 @@ impl Coefficients {
         }
     }
 
-    /// Columns and rows of the picture.
+    /// Returns the width and height of the picture.
     pub(super) fn size(&self) -> (u16, u16) {
         (self.width, self.height)
     }
 
-    /// How many MCUs the picture has.
+    /// Returns the number of MCUs in the picture.
     pub fn mcu_count(&self) -> usize {
         self.blocks.len()
     }
 
-    /// Its MCUs, row by row.
+    /// Returns the MCUs, row by row.
     pub(super) fn mcus(&self) -> &[[Coded; BLOCKS]] {
         &self.blocks
     }
 }
 
-/// Samples, their columns and rows, and what makes coefficients of them.
+/// The samples of a plane, their columns and rows, and the factors of their coefficients.
 struct Plane<'a>(&'a [u8], (usize, usize), &'static Scaled);
 
 impl Plane<'_> {
@@ -93,7 +93,7 @@ impl Plane<'_> {
     }
 }
 
-/// To the order and the unit of [`Coded`].
+/// Converts a block to the order and the unit of [`Coded`].
 fn zigzag(transposed: &Block, descale: &Block) -> Coded {
     let mut rounded = [0_i16; 64];
     for ((to, from), factor) in rounded
@@ -106,14 +106,14 @@ fn zigzag(transposed: &Block, descale: &Block) -> Coded {
     TRANSPOSED_ZIGZAG.map(|at| rounded[usize::from(at)])
 }
 
-/// To the nearest integer, for |value| < 2²²: the sum's last bit is then worth one, so that the
-/// addition rounds and the integer stands in the low bits. A cast would saturate, lane by lane.
+/// Rounds to the nearest integer, for |value| < 2²²: the sum's last bit is then worth one, so the addition rounds
+/// and the integer is in the low bits. A cast would saturate each lane by itself.
 fn round(value: f32) -> i16 {
     const TOP: f32 = 12_582_912.0; // 1.5 · 2²³
     ((value + TOP).to_bits() as i32).wrapping_sub(TOP.to_bits() as i32) as i16
 }
 
-/// A kind of component: its range, and what makes the transform's output coefficients in units of 1/[`FRACTION`].
+/// The range of a kind of component, and the factors that give its coefficients in units of 1/[`FRACTION`].
 struct Scaled {
     range: NominalRange,
     descale: Block,

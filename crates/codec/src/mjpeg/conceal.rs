@@ -1,17 +1,17 @@
-//! What is shown where nothing came: the picture before, its edges blended into what did come.
+//! Conceals missing parts by the picture before, blended at its edges with the parts that arrived.
 //!
-//! Light that changes changes everywhere, and a copy that knows nothing of it stands out as a strip. So half of what
-//! changed just above and below, sample by sample, is added to the copy's first and last rows, less and less over half an
-//! MCU. Half, as much of what changes there is motion: five in a hundred packets lost, CIF and half a bit a pixel, the
-//! pictures that are damaged have 0.37 dB more by it in a film (bikes), 0.04 more in the scene and 0.01 less in a talking
-//! head (carphone). All of it, over a whole MCU, gives 0.67 more, 0.08 and 0.19 less.
+//! A change of light affects the whole picture, and an unchanged copy would look like a strip. Half of the change
+//! just above and below is therefore added, sample by sample, to the copy's first and last rows, fading over half
+//! an MCU. Only half is added, because much of the change there is motion. With five in a hundred packets lost, CIF
+//! and half a bit a pixel, damaged pictures gain 0.37 dB in a film (bikes) and 0.04 in the scene, and lose 0.01 in
+//! a talking head (carphone). All of the change, over a whole MCU, would gain 0.67 and 0.08 and lose 0.19.
 
 use core::ops::Range;
 
 use super::layout::{Layout, plane_size};
 use crate::picture::{BLACK, GREY, Picture};
 
-/// Fills these MCUs: as in `before`, else black.
+/// Fills these MCUs with `before`, or else with black.
 pub(super) fn conceal(
     picture: &mut Picture,
     layout: &Layout,
@@ -63,9 +63,9 @@ fn copy(
     }
 }
 
-/// The samples of an MCU in a plane, as far as the picture goes.
+/// The samples of an MCU in a plane, within the picture.
 struct Place {
-    /// Of the plane.
+    /// The width of the plane.
     width: usize,
     x: usize,
     y: usize,
@@ -87,13 +87,13 @@ impl Place {
         }
     }
 
-    /// Its columns in a row of the plane.
+    /// Returns the range of its columns in a row of the plane.
     fn at(&self, y: usize) -> Range<usize> {
         let start = y * self.width + self.x;
         start..start + self.columns
     }
 
-    /// Adds to its rows, the nearest first, what changed in the row `beside`.
+    /// Adds the change of the row `beside` to the rows of the MCU, the nearest first.
     fn blend(&self, new: &mut [u8], old: &[u8], beside: usize, rows: impl Iterator<Item = usize>) {
         let deep = self.rows / 2;
         for (distance, row) in rows.take(deep).enumerate() {
@@ -112,7 +112,8 @@ mod tests {
     use super::*;
     use crate::picture::Sampling;
 
-    /// Of three rows of MCUs the middle one did not come, while all that did became lighter by 40.
+    /// Returns a picture of three rows of MCUs of which the middle one is missing, while the others became lighter
+    /// by 40.
     fn concealed(sampling: Sampling, height: usize) -> Picture {
         let flat = |level| {
             let mut picture = Picture::new(24, height);
@@ -142,7 +143,8 @@ mod tests {
                 let (came, rest) = levels.split_at(down);
                 let (strip, below) = rest.split_at(down);
                 assert!(came.iter().chain(below).all(|level| *level == 140));
-                // Nearest to what came, half way there at the most, falling to the middle from both sides.
+                // The change is added nearest to the received rows, at most half of it, and fades to the middle
+                // from both sides.
                 let (upper, lower) = strip.split_at(down / 2);
                 assert!(upper.is_sorted_by(|a, b| a >= b), "{strip:?}");
                 assert!(upper.iter().eq(lower.iter().rev()), "{strip:?}");
@@ -152,7 +154,7 @@ mod tests {
         }
     }
 
-    /// A picture may end within an MCU, and of what is below it nothing came.
+    /// A picture may end within an MCU, and no rows exist below its end.
     #[test]
     fn the_end_of_a_picture_has_one_edge() {
         let picture = concealed(Sampling::Yuv420, 20);

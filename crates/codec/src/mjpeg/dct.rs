@@ -1,17 +1,16 @@
 //! The 8x8 discrete cosine transform and its inverse.
 //!
-//! Both are the factorisation of Arai, Agui and Nakajima (1988): five multiplications a line, its
-//! row and column factors left to the quantiser, see [`AAN`]. Single precision with + − × alone, so
-//! that every machine computes the same coefficients; written on rows of eight so that the compiler
-//! works on whole rows.
+//! Both are the factorisation of Arai, Agui and Nakajima (1988): five multiplications a line, with row and column
+//! factors left to the quantiser (see [`AAN`]). Single precision with + − × alone gives the same coefficients on
+//! every machine. The code works on rows of eight, so that the compiler vectorises it.
 
-/// Samples or coefficients of a block, row-major.
+/// The samples or coefficients of a block, row-major.
 pub(super) type Block = [[f32; 8]; 8];
 
 /// The factor that the factorisation leaves on line `k`: cos(kπ/16)·√2, and 1 for k = 0.
 ///
-/// A coefficient of [`forward`] is the DCT's times `8 · AAN[row] · AAN[column]`; [`inverse`] wants
-/// the DCT's times `AAN[row] · AAN[column] / 8`.
+/// A coefficient of [`forward`] is the DCT's times `8 · AAN[row] · AAN[column]`; [`inverse`] takes the DCT's times
+/// `AAN[row] · AAN[column] / 8`.
 pub(super) const AAN: [f32; 8] = [
     1.0,
     1.387_039_8,
@@ -23,14 +22,14 @@ pub(super) const AAN: [f32; 8] = [
     0.275_899_38,
 ];
 
-/// The transform of a block. The result is **transposed**: `[column][row]`.
+/// Transforms a block. The result is **transposed**: `[column][row]`.
 pub(super) fn forward(block: &mut Block) {
     forward_columns(block);
     transpose(block);
     forward_columns(block);
 }
 
-/// The samples of a block whose coefficients come **transposed**: `[column][row]`.
+/// Computes the samples of a block from its **transposed** coefficients: `[column][row]`.
 pub(super) fn inverse(block: &mut Block) {
     inverse_columns(block);
     transpose(block);
@@ -108,7 +107,7 @@ mod tests {
     use super::*;
     use core::f64::consts::PI;
 
-    /// ITU-T T.81 §A.3.3, as written there.
+    /// Computes the definition of ITU-T T.81 §A.3.3.
     fn by_definition(samples: &Block, v: usize, u: usize) -> f64 {
         let c = |k: usize| if k == 0 { 0.5_f64.sqrt() } else { 1.0 };
         let mut sum = 0.0;
@@ -162,7 +161,7 @@ mod tests {
         let samples = texture();
         let mut block = samples;
         forward(&mut block);
-        // From forward's scale to inverse's.
+        // The division converts the scale of `forward` to the scale of `inverse`.
         block.as_flattened_mut().iter_mut().for_each(|c| *c /= 64.0);
         inverse(&mut block);
         for (a, b) in samples.iter().flatten().zip(block.iter().flatten()) {

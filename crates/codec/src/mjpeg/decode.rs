@@ -1,4 +1,4 @@
-//! From restart intervals to a picture, with what is missing taken from the picture before.
+//! Decodes restart intervals to a picture, and conceals missing ones by the picture before.
 
 #[cfg(test)]
 mod tests;
@@ -14,14 +14,14 @@ use crate::coder::{DecodeError, Decoded, JpegImageError, VideoDecoder};
 use crate::picture::{CodedPicture, JpegImage, Picture, Sampling};
 use crate::resize::fitted;
 
-/// Decodes a stream of images; remembers the last picture for concealment.
+/// Decodes a stream of images, and keeps the last picture for concealment.
 #[derive(Debug, Default)]
 pub struct Decoder {
     previous: Option<Picture>,
 }
 
 impl Decoder {
-    /// A decoder that has seen nothing.
+    /// Creates a decoder without an earlier picture.
     pub fn new() -> Self {
         Self::default()
     }
@@ -31,7 +31,7 @@ impl Decoder {
     /// Any content is safe: the memory is bounded by two pictures of 2040x2040, and the time by the number of MCUs.
     ///
     /// # Errors
-    /// If the size or the number of intervals is impossible; the decoder is then unchanged.
+    /// Returns an error if the size or the number of intervals is impossible; the decoder is then unchanged.
     pub fn decode(&mut self, image: &JpegImage) -> Result<Decoded, JpegImageError> {
         let (width, height) = (usize::from(image.width), usize::from(image.height));
         if image.width.min(image.height) == 0 || image.width.max(image.height) > MAX_SIDE {
@@ -86,7 +86,7 @@ impl VideoDecoder for Decoder {
     }
 }
 
-/// A picture being decoded, and how its image lays it out.
+/// A picture that is being decoded, and the layout of its image.
 struct Canvas {
     picture: Picture,
     layout: Layout,
@@ -128,7 +128,7 @@ impl Canvas {
         Ok(())
     }
 
-    /// Writes a block at a column and row of its plane, as far as the picture goes.
+    /// Writes a block at a column and row of its plane, within the picture.
     fn store(&mut self, plane: usize, (x, y): (usize, usize), block: &[[u8; 8]; 8]) {
         let (width, height) = plane_size(&self.picture, plane);
         let pairs = plane != 0 && self.layout.sampling == Sampling::Yuv422;
@@ -140,7 +140,7 @@ impl Canvas {
             }
         };
         if pairs {
-            // 4:2:2 has a chroma row for each luma row; two make one of ours.
+            // 4:2:2 has a chroma row for each luma row, so two of them make one row of the picture.
             let (rows, _) = block.as_chunks::<2>();
             for (i, [above, below]) in rows.iter().enumerate() {
                 let mean = |j| ((u16::from(above[j]) + u16::from(below[j])).div_ceil(2)) as u8;
@@ -154,10 +154,10 @@ impl Canvas {
     }
 }
 
-/// Quantised levels to samples: the table, and the factors that the fast transform leaves.
+/// The table from quantised levels to samples, with the factors that the fast transform leaves.
 struct Dequantiser {
     range: NominalRange,
-    /// Position in the transposed block, and its factor, in zigzag order.
+    /// The position in the transposed block and the factor of each level, in zigzag order.
     factors: [(u8, f32); 64],
 }
 
@@ -174,7 +174,7 @@ impl Dequantiser {
         }
     }
 
-    /// Samples of a block whose levels after `last` are zeros.
+    /// Returns the samples of a block whose levels after `last` are zeros.
     fn samples(&self, levels: &[i32; 64], last: usize) -> [[u8; 8]; 8] {
         if last == 0 {
             let flat = self.range.sample(levels[0] as f32 * self.factors[0].1);

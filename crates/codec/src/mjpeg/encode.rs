@@ -1,4 +1,4 @@
-//! From coefficients to restart intervals.
+//! Codes coefficients to restart intervals.
 
 use tfrc::units::Bytes;
 
@@ -8,27 +8,27 @@ use super::tables::Scale;
 use crate::coder::PictureSizeError;
 use crate::picture::{JpegImage, Picture, Sampling};
 
-/// The largest side that RFC 2435 §3.1.5 can state.
+/// The largest side that fits into RFC 2435 §3.1.5.
 pub(super) const MAX_SIDE: u16 = 2040;
 
-/// MCUs of an interval at most, unless the caller chooses: 320 columns.
+/// The most MCUs of an interval, unless the caller chooses: 320 columns.
 ///
-/// At the half byte a pixel of good quality that is 160 bytes a row of blocks, some 320 for the
-/// MCUs: several intervals share a packet of 1,400 bytes, and a lost packet costs few rows. Each
-/// interval adds about 4.5 bytes: its marker, its padding and a mean coded anew.
+/// At the half byte a pixel of good quality a row of blocks has 160 bytes, so these MCUs have some 320. Several
+/// intervals share a packet of 1,400 bytes, and a lost packet costs few rows. Each interval adds about 4.5 bytes:
+/// its marker, its padding and a mean coded anew.
 const LONGEST_INTERVAL: usize = 20;
 
-/// The restart interval for pictures of this width: a row of MCUs in as few equal parts as have
-/// at most twenty.
+/// Returns the restart interval for pictures of this width: a row of MCUs in the fewest equal parts of at most
+/// twenty.
 pub fn restart_interval_for(width: usize) -> u16 {
     let row = width.div_ceil(16).max(1);
     row.div_ceil(row.div_ceil(LONGEST_INTERVAL)) as u16
 }
 
-/// A picture coded at `scale`, in intervals of [`restart_interval_for`] its width.
+/// Codes a picture at `scale`, in intervals of [`restart_interval_for`] its width.
 ///
 /// # Errors
-/// If the picture is larger than RFC 2435 can carry.
+/// Returns an error if the picture is larger than RFC 2435 can carry.
 pub fn encode(picture: &Picture, scale: Scale) -> Result<JpegImage, PictureSizeError> {
     check_size(picture)?;
     let mut coefficients = Coefficients::default();
@@ -43,17 +43,17 @@ pub fn encode(picture: &Picture, scale: Scale) -> Result<JpegImage, PictureSizeE
 pub struct Scan {
     restart_interval: u16,
     bytes: Vec<u8>,
-    /// Where each interval ends in `bytes`.
+    /// The end of each interval in `bytes`.
     ends: Vec<usize>,
 }
 
 impl Scan {
-    /// Codes the whole picture; 0 MCUs an interval make it one piece.
+    /// Codes the whole picture; an interval of 0 MCUs makes it one piece.
     pub fn code(&mut self, picture: &Coefficients, scale: Scale, restart_interval: u16) {
         self.code_every(1, picture, scale, restart_interval);
     }
 
-    /// Codes every `stride`-th interval only, exactly as the whole would have it.
+    /// Codes every `stride`-th interval only, with the same bytes as in the whole.
     pub fn code_every(
         &mut self,
         stride: usize,
@@ -75,12 +75,12 @@ impl Scan {
         }
     }
 
-    /// The coded bytes and the two-byte markers between intervals, as [`JpegImage::scan_size`].
+    /// Returns the size of the coded bytes and the two-byte markers between intervals, as [`JpegImage::scan_size`].
     pub fn size(&self) -> Bytes {
         Bytes::from(self.bytes.len() + 2 * self.ends.len().saturating_sub(1))
     }
 
-    /// The coded picture; `picture` and `scale` are those it was coded from.
+    /// Returns the coded picture; `picture` and `scale` must be the arguments of the coding.
     pub fn image(&self, picture: &Coefficients, scale: Scale) -> JpegImage {
         let (width, height) = picture.size();
         let mut start = 0;
@@ -100,7 +100,7 @@ impl Scan {
     }
 }
 
-/// MCUs a piece.
+/// Returns the MCUs of a piece.
 pub(super) fn chunk(restart_interval: u16) -> usize {
     match restart_interval {
         0 => usize::MAX,
@@ -108,11 +108,11 @@ pub(super) fn chunk(restart_interval: u16) -> usize {
     }
 }
 
-/// What `PictureSizeError` says.
+/// The possible sizes in the words of a `PictureSizeError`.
 pub(crate) const POSSIBLE_SIZES: &str =
     "JPEG over RTP has sides that are multiples of 8, up to 2040";
 
-/// Refuses what RFC 2435 cannot carry: a side that is zero or above 2040.
+/// Refuses a side that is zero or above 2040, which RFC 2435 cannot carry.
 pub(crate) fn check_size(picture: &Picture) -> Result<(), PictureSizeError> {
     let (width, height) = (picture.width(), picture.height());
     let possible = 1..=usize::from(MAX_SIDE);
@@ -126,8 +126,8 @@ pub(crate) fn check_size(picture: &Picture) -> Result<(), PictureSizeError> {
     })
 }
 
-/// The side nearest to this one that RFC 2435 §3.1.5 can say: blocks of 8, counted in one byte. A side
-/// that has to change has 16 at least.
+/// Returns the side nearest to this one that fits into RFC 2435 §3.1.5, which counts blocks of 8 in one byte. A
+/// side that has to change is at least 16.
 pub(crate) fn nearest_side(side: usize) -> usize {
     let largest = usize::from(MAX_SIDE);
     if side.is_multiple_of(8) && side <= largest {
@@ -169,7 +169,7 @@ mod tests {
             let image = encode(picture, Scale::new(factor)).expect("small");
             image.scan_size().as_f64()
         };
-        // From Q = 97 to 80.
+        // The scales are from Q = 97 to 80.
         let mut factor = 0.06;
         while factor < 0.4 {
             let step = size(factor * 1.01) / size(factor);

@@ -1,9 +1,9 @@
-//! Quantising and Huffman coding of one restart interval.
+//! Quantises and Huffman-codes one restart interval.
 
 use super::coefficients::{BLOCKS, Coded, FRACTION};
 use super::tables::{CHROMA_AC, CHROMA_DC, HuffmanSpec, LUMA_AC, LUMA_DC, Scale};
 
-/// Quantisers for both kinds of component, ready to code intervals.
+/// The quantisers and codes for both kinds of component.
 #[derive(Debug)]
 pub(super) struct IntervalCoder {
     luma: Quantiser,
@@ -62,11 +62,11 @@ fn code_block(bits: &mut BitWriter<'_>, codes: &Codes, difference: i16, levels: 
     }
 }
 
-/// Symbol of a run of sixteen zeros, and of nothing but zeros to the end (ITU-T T.81 §F.1.2.2.1).
+/// The symbols of a run of sixteen zeros, and of zeros up to the end (ITU-T T.81 §F.1.2.2.1).
 const ZERO_RUN: usize = 0xF0;
 const END_OF_BLOCK: usize = 0;
 
-/// One bit for each level that is not zero.
+/// Returns one bit for each level that is not zero.
 fn nonzero(levels: &[i16; 64]) -> u64 {
     let flags = levels.map(|level| u8::from(level != 0));
     let (eights, _) = flags.as_chunks::<8>();
@@ -79,10 +79,10 @@ fn nonzero(levels: &[i16; 64]) -> u64 {
     mask
 }
 
-/// Division of coefficients by a table: the mean to the nearest, the others as the scale rounds.
+/// Divides coefficients by a table: the mean is rounded to the nearest, the others by the scale's rounding.
 ///
-/// A division is two multiplications that keep the upper half: by 2^(16+s)/d, which has 16
-/// significant bits if 2^s < d ≤ 2^(s+1), and by 2^(16-s).
+/// A division is two multiplications that keep the upper half: by 2^(16+s)/d, which has 16 significant bits if 2^s
+/// < d ≤ 2^(s+1), and by 2^(16-s).
 #[derive(Debug)]
 struct Quantiser {
     added: [u16; 64],
@@ -123,7 +123,7 @@ fn high_product(a: u16, b: u16) -> u16 {
     ((u32::from(a) * u32::from(b)) >> 16) as u16
 }
 
-/// The code of each symbol: its bits, and below them in five bits how many they are.
+/// The code of each symbol: its bits, above its length in five bits.
 struct Codes {
     dc: [u32; 256],
     ac: [u32; 256],
@@ -138,7 +138,7 @@ static CHROMA_CODES: Codes = Codes {
     ac: codes(&CHROMA_AC),
 };
 
-/// ITU-T T.81 §C.2: codes of a length count up, and double from one length to the next.
+/// Computes codes by ITU-T T.81 §C.2: those of a length count up, and double from one length to the next.
 const fn codes(spec: &HuffmanSpec) -> [u32; 256] {
     let mut table = [0; 256];
     let (mut code, mut symbol, mut length) = (0, 0, 1);
@@ -156,10 +156,10 @@ const fn codes(spec: &HuffmanSpec) -> [u32; 256] {
     table
 }
 
-/// Bits into bytes, most significant first, with a zero stuffed after each 0xFF.
+/// Writes bits into bytes, most significant first, with a zero stuffed after each 0xFF.
 struct BitWriter<'a> {
     out: &'a mut Vec<u8>,
-    /// The bits that wait are the lowest `count`.
+    /// The bits that wait, in the lowest `count` bits.
     bits: u64,
     count: u32,
 }
@@ -177,7 +177,7 @@ impl<'a> BitWriter<'a> {
         self.push(code >> 5, code & 31);
     }
 
-    /// The code of `run` and the level's category, then its bits (ITU-T T.81 §F.1.2.1).
+    /// Writes the code of `run` and the level's category, then its bits (ITU-T T.81 §F.1.2.1).
     fn put_level(&mut self, codes: &[u32; 256], run: usize, level: i16) {
         let category = 16 - level.unsigned_abs().leading_zeros();
         let code = codes[run | category as usize];
@@ -186,7 +186,7 @@ impl<'a> BitWriter<'a> {
         self.push(((code >> 5) << category) | mantissa, (code & 31) + category);
     }
 
-    /// At most 27 bits: a code of 16 and a DC mantissa of 11.
+    /// Writes at most 27 bits: a code of 16 and a DC mantissa of 11.
     fn push(&mut self, bits: u32, count: u32) {
         self.bits = (self.bits << count) | u64::from(bits);
         self.count += count;
@@ -260,7 +260,7 @@ mod tests {
         let mut out = Vec::new();
         let coder = IntervalCoder::new(Scale::ANNEX_K);
         coder.code(&[[[0; 64]; BLOCKS]], &mut out);
-        // 00 1010 four times, 00 00 twice.
+        // The bits are 00 1010 four times, then 00 00 twice.
         assert_eq!(out, [0b0010_1000, 0b1010_0010, 0b1000_1010, 0b0000_0000]);
     }
 

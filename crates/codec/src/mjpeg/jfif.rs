@@ -1,11 +1,11 @@
-//! Images as JPEG files: what a viewer opens, and what a camera gives.
+//! Reads and writes images as JPEG files, which viewers open and cameras deliver.
 
 use super::tables::{CHROMA_AC, CHROMA_DC, HuffmanSpec, LUMA_AC, LUMA_DC};
 use crate::picture::{JpegImage, QuantTables, Sampling};
 
-/// The image as a JPEG file; missing intervals are grey.
+/// Returns the image as a JPEG file, with missing intervals in grey.
 ///
-/// To show what a receiver shows, decode and code again: that has them concealed.
+/// To see what a receiver shows, decode and code again: missing intervals are then concealed.
 pub fn write(image: &JpegImage) -> Vec<u8> {
     let mut out = Vec::with_capacity(1024 + image.scan_size().get() as usize);
     out.extend([0xFF, SOI]);
@@ -44,17 +44,17 @@ pub fn write(image: &JpegImage) -> Vec<u8> {
     out
 }
 
-/// Appends a marker segment; its length counts itself.
+/// Appends a marker segment, whose length includes itself.
 fn segment(out: &mut Vec<u8>, marker: u8, body: &[u8]) {
     out.extend([0xFF, marker]);
     out.extend((body.len() as u16 + 2).to_be_bytes());
     out.extend(body);
 }
 
-/// Reads a baseline JPEG file with the standard Huffman codes, stated or (as from cameras) not.
+/// Reads a baseline JPEG file with the standard Huffman codes, which cameras may leave out.
 ///
 /// # Errors
-/// If the file is cut short, or is a JPEG that [`JpegImage`] cannot state.
+/// Returns an error if the file is cut short, or is a JPEG that [`JpegImage`] cannot represent.
 pub fn parse(file: &[u8]) -> Result<JpegImage, JfifError> {
     let mut reader = Reader { file, offset: 0 };
     if reader.marker()? != SOI {
@@ -77,7 +77,7 @@ pub fn parse(file: &[u8]) -> Result<JpegImage, JfifError> {
                 restart_interval = u16::from_be_bytes([high, low]);
             }
             SOF0 => frame = Some(Frame::read(body, start)?),
-            // Progressive, lossless, arithmetic: any other frame than baseline.
+            // Progressive, lossless and arithmetic frames are not baseline.
             0xC1..=0xCF => return Err(JfifError::new("SOF", start)),
             SOS => break,
             _ => {}
@@ -101,7 +101,7 @@ pub fn parse(file: &[u8]) -> Result<JpegImage, JfifError> {
         0 => 1,
         mcus => image.mcus().div_ceil(mcus.into()),
     };
-    // A file cut short lacks the rest, and what is too much is left out.
+    // A file that was cut short lacks intervals, and surplus ones are dropped.
     image.intervals.resize(pieces, None);
     if image.intervals.iter().all(Option::is_none) {
         return Err(JfifError::new("scan", reader.offset));
@@ -109,13 +109,13 @@ pub fn parse(file: &[u8]) -> Result<JpegImage, JfifError> {
     Ok(image)
 }
 
-/// What a file has that this reader cannot take.
+/// The error that this reader cannot take a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("JPEG file: bad, missing or unsupported {field} at byte {offset}")]
 pub struct JfifError {
     /// The segment that is wrong, missing or unsupported.
     pub field: &'static str,
-    /// Where in the file it was found or expected.
+    /// The offset in the file at which the segment was found or expected.
     pub offset: usize,
 }
 
@@ -125,7 +125,7 @@ impl JfifError {
     }
 }
 
-/// What SOF0 says.
+/// The content of SOF0.
 struct Frame {
     width: u16,
     height: u16,
@@ -170,7 +170,7 @@ fn read_tables(body: &[u8], tables: &mut [[u8; 64]; 4], offset: usize) -> Result
     Ok(())
 }
 
-/// The codes must be the standard ones, for RFC 2435 carries no others.
+/// Checks that the codes are the standard ones, because RFC 2435 carries no others.
 fn check_codes(mut body: &[u8], offset: usize) -> Result<(), JfifError> {
     while let Some((&id, rest)) = body.split_first() {
         let spec = match id {
@@ -188,7 +188,7 @@ fn check_codes(mut body: &[u8], offset: usize) -> Result<(), JfifError> {
     Ok(())
 }
 
-/// A file and how far it is read.
+/// A file and the position of the reader.
 struct Reader<'a> {
     file: &'a [u8],
     offset: usize,
@@ -218,7 +218,7 @@ impl<'a> Reader<'a> {
         Ok(body)
     }
 
-    /// The entropy-coded bytes, cut at the restart markers, to the end of the image or the file.
+    /// Returns the entropy-coded bytes, cut at the restart markers, to the end of the image or the file.
     fn intervals(&self) -> Vec<Option<Vec<u8>>> {
         let scan = self.file.get(self.offset..).unwrap_or_default();
         let mut intervals = Vec::new();
@@ -244,7 +244,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// An interval without a byte is missing: [`write`] makes one so.
+/// Returns `None` for an interval without bytes, as [`write`] makes for a missing one.
 fn interval(bytes: &[u8]) -> Option<Vec<u8>> {
     (!bytes.is_empty()).then(|| bytes.to_vec())
 }
@@ -259,7 +259,7 @@ const DRI: u8 = 0xDD;
 const SOS: u8 = 0xDA;
 const RST0: u8 = 0xD0;
 
-/// Luma sampling factors, horizontal and vertical, beside chroma's 1x1.
+/// The luma sampling factors, horizontal and vertical, with chroma at 1x1.
 const LUMA_422: u8 = 0x21;
 const LUMA_420: u8 = 0x22;
 
@@ -283,7 +283,7 @@ mod tests {
         assert_eq!(parse(&write(&image())), Ok(image()));
     }
 
-    /// Found by the fuzz target `files`.
+    /// The fuzz target `files` found this case.
     #[test]
     fn a_missing_interval_is_missing_in_the_file() {
         for missing in 0..3 {

@@ -2,7 +2,7 @@
 
 use crate::picture::{Picture, Sampling};
 
-/// Gives the columns and rows of a plane.
+/// Returns the columns and rows of a plane.
 pub(super) fn plane_size(picture: &Picture, plane: usize) -> (usize, usize) {
     match plane {
         0 => (picture.width(), picture.height()),
@@ -12,13 +12,13 @@ pub(super) fn plane_size(picture: &Picture, plane: usize) -> (usize, usize) {
 
 /// The places of MCUs and their blocks.
 pub(super) struct Layout {
-    /// MCUs in a row.
+    /// The MCUs in a row.
     pub(super) columns: usize,
     pub(super) sampling: Sampling,
 }
 
 impl Layout {
-    /// The blocks of an MCU in coding order: plane, and column and row in blocks.
+    /// Returns the blocks of an MCU in coding order: plane, then column and row in blocks.
     pub(super) fn blocks(&self) -> &'static [(usize, usize, usize)] {
         match self.sampling {
             Sampling::Yuv422 => &[(0, 0, 0), (0, 1, 0), (1, 0, 0), (2, 0, 0)],
@@ -33,7 +33,7 @@ impl Layout {
         }
     }
 
-    /// Samples of an I420 plane that an MCU covers: across and down.
+    /// Returns the samples of an I420 plane that an MCU covers: across and down.
     pub(super) fn extent(&self, plane: usize) -> (usize, usize) {
         let rows = match self.sampling {
             Sampling::Yuv422 => 8,
@@ -46,7 +46,7 @@ impl Layout {
         }
     }
 
-    /// The first column and row of an MCU in a plane.
+    /// Returns the first column and row of an MCU in a plane.
     pub(super) fn origin(&self, mcu: usize, plane: usize) -> (usize, usize) {
         let (across, down) = self.extent(plane);
         (mcu % self.columns * across, mcu / self.columns * down)

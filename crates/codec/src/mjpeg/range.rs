@@ -1,8 +1,8 @@
 //! The nominal ranges of samples, in JFIF and in our pictures.
 //!
-//! JFIF has 0 to 255 for each component, our pictures have less ([`Picture`](crate::picture::Picture)). The transforms are
-//! linear, so the change of scale is in their factors. Samples beyond video's range have no place in JFIF: a clamp of each is
-//! what the change costs.
+//! JFIF has 0 to 255 for each component, our pictures have less ([`Picture`](crate::picture::Picture)). The
+//! transforms are linear, so their factors change the scale at no cost. Samples beyond video's range do not fit
+//! into JFIF and are clamped, which is the only cost.
 
 use crate::picture::{BLACK, CHROMA, GREY, WHITE};
 
@@ -11,9 +11,9 @@ use crate::picture::{BLACK, CHROMA, GREY, WHITE};
 pub(super) struct NominalRange {
     lowest: u8,
     highest: u8,
-    /// Our level where JFIF has 128: the transform takes distances from it.
+    /// The level of our pictures for JFIF's 128, from which the transform takes distances.
     middle: f32,
-    /// How many of JFIF's steps are one of ours.
+    /// The number of JFIF's steps in one of ours.
     pub(super) gain: f32,
 }
 
@@ -24,7 +24,7 @@ impl NominalRange {
         middle: BLACK as f32 + 128.0 * (WHITE - BLACK) as f32 / 255.0,
         gain: 255.0 / (WHITE - BLACK) as f32,
     };
-    /// Greys are 128 in both.
+    /// Greys are 128 in both ranges.
     pub(super) const CHROMA: Self = Self {
         lowest: CHROMA.0,
         highest: CHROMA.1,
@@ -32,12 +32,12 @@ impl NominalRange {
         gain: 255.0 / (CHROMA.1 - CHROMA.0) as f32,
     };
 
-    /// A sample's distance from the middle, in our steps.
+    /// Returns a sample's distance from the middle, in our steps.
     pub(super) fn distance(&self, sample: u8) -> f32 {
         f32::from(sample.clamp(self.lowest, self.highest)) - self.middle
     }
 
-    /// The sample nearest to a distance from the middle.
+    /// Returns the sample nearest to a distance from the middle.
     pub(super) fn sample(&self, distance: f32) -> u8 {
         let (lowest, highest) = (f32::from(self.lowest), f32::from(self.highest));
         (distance + self.middle + 0.5).clamp(lowest, highest) as u8

@@ -39,33 +39,33 @@ const CHROMA: [u8; 64] = [
     99, 99, 99, 99, 99, 99, 99, 99,
 ];
 
-/// How coarsely to quantise: the factor on the tables of ITU-T T.81 Annex K, of any value.
+/// The coarseness of quantisation: the factor on the tables of ITU-T T.81 Annex K, of any value.
 ///
-/// The tables used are always those that RFC 2435 names by a Q of 1 to 99: a packet then states them
-/// in one byte, and a frame that lost its first packet still has them. They are up to a third of
-/// a frame's size apart, so what lies between is a matter of rounding: the tables just finer than the
-/// factor are taken, and the rounding moves the bound below which a coefficient becomes zero
-/// to where the factor has it. Nearly all of a frame's size hangs on how many do, but for fine
-/// tables, where the levels that stay weigh too: from Q = 96 to 92 the bound has further to go.
+/// The tables in use are always those of a Q of 1 to 99 in RFC 2435, so a packet states them in one byte, and a
+/// frame that lost its first packet still has them. Their sizes are up to a third of a frame's size apart. Factors
+/// between two tables use the finer one and another rounding, which moves the bound below which a coefficient
+/// becomes zero to where the factor would have it. Nearly all of a frame's size depends on the number of zeros.
+/// Only in fine tables the remaining levels matter too, so from Q = 96 to 92 the bound moves further.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Scale(f64);
 
-/// The share of its divisor below which a coefficient becomes zero, at the scales of the tables but for [`FINE_QS`].
+/// The share of its divisor below which a coefficient becomes zero, at the scales of the tables but for
+/// [`FINE_QS`].
 ///
-/// Half would be the nearest, yet small levels cost more than they give: at equal sizes from 0.25 to
-/// 1.6 bits a pixel, on the three clips and the scene, 0.6 has 0.0 to 0.4 dB more luma PSNR than 0.5,
-/// most of it at the low rates; 0.65 has no more.
+/// Half would round to the nearest, but small levels cost more than they give. At equal sizes from 0.25 to 1.6 bits
+/// a pixel, on the three clips and the scene, 0.6 has 0.0 to 0.4 dB more luma PSNR than 0.5, most of it at the low
+/// rates; 0.65 has no more.
 const ZERO_BOUND: f64 = 0.6;
 
-/// The Qs whose sizes would begin 5 to 7 % below those that the tables before them end with, if their bound began at
-/// [`ZERO_BOUND`]. With coarser tables that is 4 % at most.
+/// The Qs that would leave a gap of 5 to 7 % in size with a bound at [`ZERO_BOUND`]. The gap would lie after the
+/// sizes of the tables before them; with coarser tables it is at most 4 %.
 ///
-/// Between two tables the bound moves by their ratio. That makes up for the zeros that the next tables bring, and not for
+/// Between two tables the bound moves by their ratio. This makes up for the zeros of the next tables, but not for
 /// their smaller levels, of which coarse tables have few.
 const FINE_QS: RangeInclusive<u8> = 92..=96;
 
-/// Where the bound of [`FINE_QS`] tables begins: every level is the nearest. That is finer than [`ZERO_BOUND`], so the pictures
-/// that fill the gap have more of the original than what was below it.
+/// The first bound of [`FINE_QS`] tables, which rounds every level to the nearest. That is finer than
+/// [`ZERO_BOUND`], so the pictures that fill the gap have more of the original than those below it.
 const FINE_ZERO_BOUND: f64 = 0.5;
 
 impl Scale {
@@ -76,7 +76,8 @@ impl Scale {
     /// One and a half times Q = 2, whose divisors are 250 and 255: the smallest frames.
     pub const COARSEST: Self = Self(37.5);
 
-    /// A factor, clamped to [[`Scale::FINEST`], [`Scale::COARSEST`]]; NaN becomes the coarsest.
+    /// Creates a scale from a factor, clamped to [[`Scale::FINEST`], [`Scale::COARSEST`]]; NaN becomes the
+    /// coarsest.
     pub fn new(factor: f64) -> Self {
         if factor < Self::COARSEST.0 {
             Self(factor.max(Self::FINEST.0))
@@ -85,7 +86,7 @@ impl Scale {
         }
     }
 
-    /// The scale that the JPEG library of the IJG, and RFC 2435 Appendix A, give a quality.
+    /// Returns the scale of a quality in the JPEG library of the IJG and in RFC 2435 Appendix A.
     pub fn from_quality(quality: f64) -> Self {
         Self::new(if quality < 50.0 {
             50.0 / quality.max(1.0)
@@ -94,12 +95,12 @@ impl Scale {
         })
     }
 
-    /// The factor.
+    /// Returns the factor.
     pub const fn factor(self) -> f64 {
         self.0
     }
 
-    /// The quality, from 1.33 ([`Scale::COARSEST`]) to 98 ([`Scale::FINEST`]).
+    /// Returns the quality, from 1.33 ([`Scale::COARSEST`]) to 98 ([`Scale::FINEST`]).
     pub fn quality(self) -> f64 {
         if self.0 > 1.0 {
             50.0 / self.0
@@ -108,9 +109,9 @@ impl Scale {
         }
     }
 
-    /// The Q of RFC 2435 whose tables are the coarsest that are not coarser than this, from 2 to 98.
+    /// Returns the Q of RFC 2435 whose tables are the coarsest that are not coarser than this, from 2 to 98.
     pub fn q(self) -> u8 {
-        // Q = 1 has the tables of Q = 2 but for one divisor, 255 where that has 250.
+        // Q = 1 has the tables of Q = 2 except for one divisor, 255 instead of 250.
         (2..99)
             .find(|&q| f64::from(percent(q)) / 100.0 <= self.0)
             .unwrap_or(98)
@@ -121,7 +122,7 @@ impl Scale {
         rfc2435_tables(self.q())
     }
 
-    /// What part of a divisor, in 1/256, is added to a coefficient before the division cuts it off.
+    /// Returns the part of a divisor, in 1/256, that is added to a coefficient before the division truncates it.
     pub(super) fn rounding(self) -> u16 {
         let q = self.q();
         let share = |q| f64::from(percent(q)) / 100.0;
@@ -134,7 +135,7 @@ impl Scale {
     }
 }
 
-/// The tables that RFC 2435 §4.2 gives `q`, clamped to 1 to 99, by the whole numbers of its Appendix A.
+/// Returns the tables of `q` in RFC 2435 §4.2, clamped to 1 to 99, by the integer arithmetic of its Appendix A.
 pub fn rfc2435_tables(q: u8) -> QuantTables {
     let percent = percent(q);
     let scaled = |base: &[u8; 64]| {
@@ -149,7 +150,7 @@ pub fn rfc2435_tables(q: u8) -> QuantTables {
     }
 }
 
-/// What a Q scales the tables of Annex K by.
+/// Returns the percentage by which a Q scales the tables of Annex K.
 fn percent(q: u8) -> u32 {
     match u32::from(q.clamp(1, 99)) {
         q @ 0..50 => 5_000 / q,
@@ -159,7 +160,7 @@ fn percent(q: u8) -> u32 {
 
 /// A Huffman code as a DHT segment defines it (ITU-T T.81 §C).
 pub(super) struct HuffmanSpec {
-    /// How many codes have 1, 2, … 16 bits.
+    /// The numbers of codes with 1, 2, … 16 bits.
     pub(super) lengths: [u8; 16],
     /// The symbols in the order of their codes.
     pub(super) symbols: &'static [u8],
@@ -254,7 +255,7 @@ mod tests {
         );
     }
 
-    /// The part of its divisor below which a coefficient becomes zero.
+    /// Returns the part of its divisor below which a coefficient becomes zero.
     fn bound(scale: Scale) -> f64 {
         1.0 - f64::from(scale.rounding()) / 256.0
     }

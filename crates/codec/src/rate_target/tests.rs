@@ -1,9 +1,9 @@
-//! Tests of the encoder that hits a size, and of the sides that it halves.
+//! Tests of the encoder that hits a size, and of its halved sides.
 
 use super::*;
 use crate::test_support::pictures;
 
-/// Noise that grows from left to right to an amplitude; 255 costs nearly what a picture can.
+/// Returns noise that grows from left to right to an amplitude; 255 costs nearly as much as any picture can.
 fn noise(amplitude: u32, seed: u32) -> Picture {
     let mut picture = Picture::new(96, 80);
     let mut state = seed;
@@ -95,7 +95,7 @@ fn a_picture_may_change_its_size() {
     );
 }
 
-/// A picture that a camera may see.
+/// Returns a picture that a camera might deliver.
 fn scene(width: usize, height: usize) -> Picture {
     pictures((width, height), 25, 1).remove(0)
 }
@@ -142,7 +142,7 @@ fn sides_whose_half_no_header_can_say_stay() {
     assert_eq!(side(&mut encoder, &scene(184, 128), 0), 184);
     assert_eq!(side(&mut encoder, &scene(184, 128), 0), 184);
     assert_eq!(side(&mut encoder, &scene(192, 128), 0), 48);
-    // 48x40 has a half of 24x20.
+    // The half of 48x40 is 24x20.
     assert_eq!(side(&mut encoder, &scene(96, 80), 0), 48);
 }
 

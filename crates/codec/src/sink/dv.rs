@@ -13,7 +13,7 @@ pub struct DvFile<W: Write = File> {
 }
 
 impl<W: Write> DvFile<W> {
-    /// There is no header to write.
+    /// Creates the file, which has no header.
     pub fn new(out: W) -> Self {
         Self {
             out: BufWriter::new(out),

@@ -1,4 +1,4 @@
-//! Where pictures go: a file, or nowhere.
+//! The outputs of pictures: a file, or nowhere.
 
 mod dv;
 mod y4m;
@@ -9,22 +9,22 @@ use crate::picture::Picture;
 pub use dv::DvFile;
 pub use y4m::Y4mFile;
 
-/// Something that shows pictures, one after another, when it is told to.
+/// A sink of pictures, which shows each when it is called.
 pub trait Sink {
     /// Shows `picture` now.
     ///
     /// # Errors
-    /// If it cannot be written, or its size is not the stream's.
+    /// Returns an error if the picture cannot be written, or its size is not the stream's.
     fn show(&mut self, picture: &Picture) -> io::Result<()>;
 
-    /// Writes what is buffered: no more pictures come.
+    /// Writes the buffered bytes; no more pictures follow.
     ///
     /// # Errors
-    /// If that fails; dropping the sink instead would hide it.
+    /// Returns the error of the write, which dropping the sink would hide.
     fn finish(&mut self) -> io::Result<()>;
 }
 
-/// Shows nothing.
+/// A sink that shows nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Null;
 

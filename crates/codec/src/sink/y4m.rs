@@ -10,13 +10,13 @@ use crate::source::Format;
 
 /// Writes pictures of one format to a file.
 ///
-/// Each picture is one write, so all but the last are whole whenever the process is killed, unless the disk refuses one:
-/// Linux may stop a write at the end of a page.
+/// Each picture is one write, so all but the last are whole even if the process is killed, unless the disk refuses
+/// one: Linux may end a write at the end of a page.
 #[derive(Debug)]
 pub struct Y4mFile<W: Write = File> {
     out: W,
     format: Format,
-    /// What is to be written at once.
+    /// The buffer of the next write.
     frame: Vec<u8>,
 }
 
@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(bytes, expected);
     }
 
-    /// What each write gave.
+    /// The bytes of each write.
     struct Writes(Vec<Vec<u8>>);
 
     impl Write for Writes {

@@ -8,53 +8,53 @@ use crate::picture::Picture;
 
 /// A stream of pictures.
 ///
-/// It has no clock: [`Source::next`] gives the next picture as soon as it has it, and the caller
-/// asks at the frame rate. Files and pipes may block meanwhile; a camera blocks until it has one.
+/// A source has no clock: [`Source::next`] returns the next picture as soon as it is available, and the caller asks
+/// at the frame rate. Files and pipes may block meanwhile; a camera blocks until it has a picture.
 pub trait Source {
-    /// What the pictures look like; it does not change.
+    /// Returns the format of the pictures, which does not change.
     fn format(&self) -> Format;
 
-    /// The next picture; `None` at the end.
+    /// Returns the next picture; `None` at the end.
     ///
     /// # Errors
-    /// If the stream breaks. It is over then.
+    /// Returns an error if the stream breaks, which also ends it.
     fn next(&mut self) -> Result<Option<Picture>, SourceError>;
 
-    /// The program that the pictures come from, if one does.
+    /// Returns the program that produces the pictures, if there is one.
     fn program(&self) -> Option<Program> {
         None
     }
 }
 
-/// Why there are no more pictures.
+/// The reason for which there are no more pictures.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     /// The file or device cannot be opened or read.
     #[error("{input}: {error}")]
     Io {
-        /// What was read.
+        /// The name of the input.
         input: String,
         /// Why it failed.
         #[source]
         error: io::Error,
     },
-    /// A field of the stream has a value that cannot be taken.
+    /// A field of the stream has an unsupported value.
     #[error("video stream: {field} is {value}")]
     Invalid {
-        /// Which.
+        /// The name of the field.
         field: &'static str,
-        /// What it says.
+        /// The value of the field.
         value: String,
     },
-    /// The program `ffmpeg` is not there, or cannot be run.
+    /// The program `ffmpeg` is missing, or cannot be run.
     #[error("cannot run ffmpeg: {0}")]
     NoFfmpeg(#[source] io::Error),
     /// `ffmpeg` cannot read the input.
     #[error("ffmpeg cannot read {input}: {message}")]
     Ffmpeg {
-        /// What it was to read.
+        /// The name of the input.
         input: String,
-        /// The last line it said.
+        /// The last line of its output.
         message: String,
     },
 }

@@ -1,8 +1,8 @@
-//! The picture's number, in its upper left corner.
+//! Draws the picture's number in its upper left corner.
 
 use crate::picture::{BLACK, GREY, Picture, WHITE};
 
-/// Rows of three pixels of the digits 0 to 9, the left one worth 4.
+/// The rows of three pixels of the digits 0 to 9, the left pixel worth 4.
 const DIGITS: [[u8; 5]; 10] = [
     [7, 5, 5, 5, 7],
     [2, 6, 2, 2, 7],
@@ -16,14 +16,14 @@ const DIGITS: [[u8; 5]; 10] = [
     [7, 5, 7, 1, 7],
 ];
 
-/// Digits shown; the number starts again after a million pictures.
+/// The number of digits; the count starts again after a million pictures.
 const COUNT: u32 = 6;
 
-/// Cells of the field: four a digit with the gap, and a margin.
+/// The cells of the field: four a digit with the gap, and a margin.
 const COLUMNS: usize = 4 * COUNT as usize + 1;
 const ROWS: usize = 7;
 
-/// Draws `index` in white on black; what does not fit is cut.
+/// Draws `index` in white on black; digits that do not fit are cut.
 pub(super) fn draw(picture: &mut Picture, index: u64) {
     let (width, height) = (picture.width(), picture.height());
     let size = (height / 120).max(1);
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn digits_stand_in_their_places() {
-        // The right edge of the last digit: all of it in 3, its upper half in 4 too.
+        // The right edge of the last digit is complete in 3, and its upper half in 4, too.
         let last = 4 * 5 + 1;
         assert!(lit(3, last, 1) && lit(3, last + 2, 4));
         assert!(!lit(4, last + 1, 1));

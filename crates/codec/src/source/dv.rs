@@ -1,4 +1,4 @@
-//! Raw DV: DIF blocks and nothing else, as a camera's tape has them, from a file or a pipe.
+//! Reads raw DV from a file or a pipe: DIF blocks alone, as on a camera's tape.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -10,14 +10,14 @@ use crate::dif::{BLOCK, BlockId, System};
 use crate::dv;
 use crate::picture::{DvFrame, Picture};
 
-/// Reads frames of one system, and gives each with its picture as coarse as it shows undecoded.
+/// Reads frames of one system, and returns each with its picture in the coarse form that needs no decoder.
 #[derive(Debug)]
 pub struct DvFile<R = BufReader<File>> {
     input: R,
     name: String,
     system: System,
     format: Format,
-    /// The frame that told the system.
+    /// The first frame, which determined the system.
     first: Option<DvFrame>,
 }
 
@@ -36,10 +36,10 @@ impl DvFile {
 }
 
 impl<R: Read> DvFile<R> {
-    /// Reads the first frame of a stream; `name` is what errors call it.
+    /// Reads the first frame of a stream; errors call the stream `name`.
     ///
     /// # Errors
-    /// If it cannot be read, or is no raw DV of 25 Mb/s.
+    /// Returns an error if the stream cannot be read, or is no raw DV of 25 Mb/s.
     pub fn new(mut input: R, name: String) -> Result<Self, SourceError> {
         let Some(frame) = read_frame(&mut input, &name)? else {
             return Err(broken(&name));
@@ -83,7 +83,7 @@ impl<R: Read> Source for DvFile<R> {
     }
 }
 
-/// The next frame, each of whose blocks stands where it says; `None` at the end.
+/// Reads the next frame, with each block in the place that it names; `None` at the end.
 fn read_frame(input: &mut impl Read, name: &str) -> Result<Option<DvFrame>, SourceError> {
     let wrong = |error| SourceError::Io {
         input: name.to_owned(),
@@ -123,7 +123,7 @@ fn read_frame(input: &mut impl Read, name: &str) -> Result<Option<DvFrame>, Sour
     }))
 }
 
-/// It ends within a frame.
+/// Returns the error that the stream ends within a frame.
 fn broken(name: &str) -> SourceError {
     SourceError::Io {
         input: name.to_owned(),

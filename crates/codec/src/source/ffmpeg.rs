@@ -1,4 +1,4 @@
-//! Any file or device that the program `ffmpeg` reads, through a pipe of raw pictures.
+//! Reads any file or device that the program `ffmpeg` reads, through a pipe of raw pictures.
 
 use std::io::{self, BufReader, Read};
 use std::path::Path;
@@ -13,26 +13,26 @@ use super::program::Program;
 use super::y4m::Y4m;
 use crate::picture::Picture;
 
-/// How `ffmpeg` is to read its input.
+/// The options with which `ffmpeg` reads its input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FfmpegOptions {
-    /// The input's format, where its name does not tell: `v4l2` for a camera, `lavfi` for a filter.
+    /// The input's format, where its name does not show it: `v4l2` for a camera, `lavfi` for a filter.
     pub input_format: Option<String>,
-    /// Pictures a second to resample to.
+    /// The frame rate to which pictures are resampled.
     pub frame_rate: Option<FrameRate>,
-    /// Columns and rows to scale to.
+    /// The width and height to which pictures are scaled.
     pub size: Option<(usize, usize)>,
-    /// Starts the input again whenever it ends.
+    /// True to restart the input whenever it ends.
     pub repeat: bool,
 }
 
-/// How long `ffmpeg` may take for its first picture: it repeats a file of none for ever, and a pipe, a camera or
-/// a server may never say anything.
+/// The time that `ffmpeg` may take for its first picture: it repeats a file without pictures for ever, and a pipe,
+/// a camera or a server may never send any.
 const FIRST_PICTURE_TIMEOUT: Duration = Duration::from_secs(10);
-/// The interval at which a source that waits for its first picture may become unwanted.
+/// The interval at which a source that waits for its first picture checks whether it is unwanted.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A running `ffmpeg`; it is killed when this is dropped.
+/// A running `ffmpeg`, which is killed when this is dropped.
 #[derive(Debug)]
 pub struct Ffmpeg {
     pictures: Y4m<BufReader<ChildStdout>>,
@@ -59,7 +59,7 @@ impl Ffmpeg {
         options: &FfmpegOptions,
         is_unwanted: impl Fn() -> bool + Send + 'static,
     ) -> Result<Self, SourceError> {
-        // ffmpeg says this too, after a line of its own; a filter or a URL is no file.
+        // ffmpeg reports this too, after a line of its own; a filter or a URL is no file.
         if options.input_format.is_none() && !input.contains(':') {
             Path::new(input)
                 .metadata()
@@ -102,7 +102,7 @@ impl Ffmpeg {
         });
         let pictures = Y4m::new(BufReader::new(stdout), input.into());
         drop(opened);
-        // Its first bytes may have come just as it was killed.
+        // Its first bytes may have arrived just as it was killed.
         if let Some(message) = watch.join().unwrap_or_default() {
             return Err(SourceError::Ffmpeg {
                 input: input.into(),
@@ -128,7 +128,7 @@ impl Source for Ffmpeg {
     fn next(&mut self) -> Result<Option<Picture>, SourceError> {
         match self.pictures.next() {
             Ok(Some(picture)) => Ok(Some(picture)),
-            // The pipe ends alike when the input does and when ffmpeg fails; its status tells.
+            // The pipe ends equally when the input does and when ffmpeg fails; the exit status shows which.
             Ok(None) => self.child.complaint(&self.input).map_or(Ok(None), Err),
             Err(error) => Err(self.child.complaint(&self.input).unwrap_or(error)),
         }
@@ -163,11 +163,11 @@ fn arguments(input: &str, options: &FfmpegOptions) -> Vec<String> {
     arguments
 }
 
-/// The child process, and what reads its complaints.
+/// The child process, and the thread that reads its standard error.
 #[derive(Debug)]
 struct Running {
     program: Program,
-    /// A full pipe would stop ffmpeg, so a thread keeps its standard error empty.
+    /// The thread that reads standard error, because a full pipe would stop ffmpeg.
     last_line: Option<JoinHandle<String>>,
 }
 
@@ -188,10 +188,10 @@ impl Running {
         Ok((running, stdout.ok_or_else(no_pipe)?))
     }
 
-    /// What ffmpeg said, if it failed. Its output has ended, so it ends too.
+    /// Returns the last line of ffmpeg if it failed. Its output has ended, so the process ends too.
     fn complaint(&mut self, input: &str) -> Option<SourceError> {
-        // The end of its standard error is waited for, and not its own: that would keep others from killing one that
-        // hangs.
+        // The wait is for the end of standard error. A wait for the process would keep others from killing a
+        // process that hangs.
         let said = self.last_line.take()?.join().unwrap_or_default();
         let ended = self.program.child().wait();
         if ended.as_ref().is_ok_and(ExitStatus::success) {
@@ -216,10 +216,10 @@ impl Drop for Running {
     }
 }
 
-/// Longest line kept of what ffmpeg says.
+/// The longest line of ffmpeg that is kept.
 const LONGEST_LINE: usize = 512;
 
-/// The last line that is not empty, read to the end in bounded memory.
+/// Reads to the end in bounded memory, and returns the last line that is not empty.
 fn last_line(input: impl Read) -> String {
     let (mut last, mut line) = (Vec::new(), Vec::new());
     for byte in BufReader::new(input).bytes().map_while(Result::ok) {

@@ -6,11 +6,11 @@ use core::time::Duration;
 /// Size and rate of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format {
-    /// Columns of luma.
+    /// The columns of luma.
     pub width: usize,
-    /// Rows of luma.
+    /// The rows of luma.
     pub height: usize,
-    /// Pictures a second.
+    /// The pictures a second.
     pub frame_rate: FrameRate,
 }
 
@@ -22,7 +22,7 @@ pub struct FrameRate {
 }
 
 impl FrameRate {
-    /// `numerator`/`denominator` pictures a second; `None` unless that is above 0 and at most 1000.
+    /// Creates `numerator`/`denominator` pictures a second; `None` unless that is above 0 and at most 1000.
     pub const fn new(numerator: u32, denominator: u32) -> Option<Self> {
         let possible = numerator > 0 && denominator > 0 && numerator / denominator <= 1000;
         if possible {
@@ -35,30 +35,30 @@ impl FrameRate {
         }
     }
 
-    /// The fraction's upper part.
+    /// Returns the numerator.
     pub const fn numerator(self) -> u32 {
         self.numerator
     }
 
-    /// The fraction's lower part.
+    /// Returns the denominator.
     pub const fn denominator(self) -> u32 {
         self.denominator
     }
 
-    /// Pictures a second.
+    /// Returns the pictures a second.
     pub fn per_second(self) -> f64 {
         f64::from(self.numerator) / f64::from(self.denominator)
     }
 
-    /// When picture `index` is due after the first. Every due time is exact to the nanosecond, so a
-    /// clock that adds none of them up does not drift.
+    /// Returns the time at which picture `index` is due after the first. Every due time is exact to the nanosecond,
+    /// so a clock that uses them does not drift.
     pub fn due(self, index: u64) -> Duration {
         let nanos = u128::from(index) * u128::from(self.denominator) * 1_000_000_000
             / u128::from(self.numerator);
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// From one picture to the next.
+    /// Returns the time from one picture to the next.
     pub fn interval(self) -> Duration {
         self.due(1)
     }

@@ -1,4 +1,4 @@
-//! Where pictures come from: the built-in scene and presenter, files, cameras.
+//! The sources of pictures: the built-in scene and presenter, files, cameras.
 
 mod contract;
 mod counter;

@@ -1,10 +1,10 @@
-//! A program that a source runs, and that another thread can end while the source waits for it.
+//! A program that a source runs, which another thread can end while the source waits for it.
 
 use std::process::Child;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A running program. It outlives a process that ends while [`Source::next`](super::Source::next) waits for
-/// it, and keeps its camera, unless it is killed.
+/// A running program. If the process ends while [`Source::next`](super::Source::next) waits, the program outlives
+/// it and keeps its camera, unless it is killed.
 #[derive(Clone, Debug)]
 pub struct Program(Arc<Mutex<Child>>);
 
@@ -17,9 +17,10 @@ impl Program {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends it.
+    /// Ends the program.
     pub fn kill(&self) {
-        // The source holds it only once its output has ended. The killing fails if it has ended too.
+        // The source holds the lock only once the program's output has ended. The kill fails if the program has
+        // ended too.
         if let Ok(mut child) = self.0.try_lock() {
             let _ = child.kill();
         }

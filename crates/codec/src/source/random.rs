@@ -1,4 +1,4 @@
-//! Seeded numbers for the built-in sources, in integers alone so that every machine draws the same.
+//! Draws seeded numbers for the built-in sources, in integers alone so that every machine draws the same.
 
 /// A stream of numbers (SplitMix64, Steele et al. 2014).
 #[derive(Clone, Debug)]
@@ -16,7 +16,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number in `low..=high`.
+    /// Draws a number in `low..=high`.
     pub(super) fn between(&mut self, low: i32, high: i32) -> i32 {
         let span = u64::from(high.abs_diff(low)) + 1;
         low.wrapping_add((self.next() % span) as i32)

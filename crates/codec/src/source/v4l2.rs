@@ -1,6 +1,6 @@
-//! A camera through Video4Linux2, without `ffmpeg` between.
+//! Reads a camera by Video4Linux2, without `ffmpeg`.
 //!
-//! The crate is `linuxvideo`, which is Rust alone; `v4l` runs bindgen, which wants libclang.
+//! The crate `linuxvideo` is Rust alone; the crate `v4l` would run bindgen, which needs libclang.
 
 use std::io;
 use std::path::Path;
@@ -14,14 +14,14 @@ use super::format::{Format, FrameRate};
 use crate::mjpeg::{Decoder, jfif};
 use crate::picture::Picture;
 
-/// Above this many pixels a USB 2 camera has no room for raw pictures at 25 a second.
+/// The most pixels for which a USB 2 camera has the bandwidth of raw pictures at 25 a second.
 const LARGEST_RAW: usize = 640 * 480;
 
-/// Spoilt pictures in turn after which the camera is given up. One now and then is usual, the first
-/// above all, and the next will do.
+/// The number of successive damaged pictures after which the camera is given up. A single one is usual, above all
+/// the first, and the next picture replaces it.
 const MAX_SPOILT_IN_TURN: u32 = 50;
 
-/// An open camera; [`Source::next`] waits for its next picture.
+/// An open camera, whose [`Source::next`] waits for its next picture.
 pub struct Camera {
     stream: ReadStream,
     name: String,
@@ -29,7 +29,7 @@ pub struct Camera {
     coding: Coding,
 }
 
-/// How the camera gives its pictures.
+/// The coding of the camera's pictures.
 enum Coding {
     /// Packed 4:2:2, with this many bytes from row to row.
     Yuyv(usize),
@@ -38,11 +38,11 @@ enum Coding {
 }
 
 impl Camera {
-    /// Opens `/dev/videoN` and asks for `wanted`; what the driver makes of that, and can differ,
-    /// [`Source::format`] tells.
+    /// Opens `/dev/videoN` and asks for `wanted`; the driver may choose another format, which [`Source::format`]
+    /// returns.
     ///
     /// # Errors
-    /// If the device is not there or busy, or gives neither YUYV nor MJPG.
+    /// Returns an error if the device is missing or busy, or offers neither YUYV nor MJPG.
     pub fn open(path: &Path, wanted: Format) -> Result<Self, SourceError> {
         let name = path.display().to_string();
         let (device, offered) = offers(path).map_err(|error| SourceError::Io {
@@ -69,7 +69,7 @@ impl Camera {
         let capture = device.video_capture(PixFormat::new(size[0], size[1], pixels))?;
         let rate = wanted.frame_rate;
         let interval = Fract::new(rate.denominator(), rate.numerator());
-        // A camera of one rate refuses to be asked; then it is the one that was wanted or not.
+        // A camera with one rate refuses the request, and its rate may or may not be the wanted one.
         let interval = capture.set_frame_interval(interval).unwrap_or(interval);
         let given = capture.format();
         let coding = match given.pixel_format() {
@@ -141,7 +141,7 @@ fn from_jpeg(file: &[u8], size: (usize, usize), decoder: &mut Decoder) -> Option
     (size == (picture.width(), picture.height())).then_some(picture)
 }
 
-/// `None` if bytes are missing.
+/// Converts a picture; `None` if bytes are missing.
 fn from_yuyv(packed: &[u8], (width, height): (usize, usize), stride: usize) -> Option<Picture> {
     let columns = width.div_ceil(2);
     let row = |y: usize| -> Option<&[[u8; 4]]> {
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn packed_samples_are_sorted_into_planes() {
-        // Two rows of two pixels, and two bytes of padding after each.
+        // The buffer has two rows of two pixels, and two bytes of padding after each.
         let packed = [1, 10, 2, 20, 0, 0, 3, 13, 4, 21, 0, 0];
         let picture = from_yuyv(&packed, (2, 2), 6).expect("whole");
         assert_eq!(picture.data(), [1, 2, 3, 4, 12, 21]);

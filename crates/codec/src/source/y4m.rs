@@ -1,4 +1,4 @@
-//! YUV4MPEG2 streams: raw pictures behind a line of text, from a file or from `ffmpeg`'s pipe.
+//! Reads YUV4MPEG2 streams from a file or from `ffmpeg`'s pipe: raw pictures after a line of text.
 
 #[cfg(test)]
 mod tests;
@@ -11,16 +11,17 @@ use super::contract::{Source, SourceError};
 use super::format::{Format, FrameRate};
 use crate::picture::{BLACK, CHROMA, GREY, Picture, WHITE};
 
-/// Longest header line taken; real ones have some 60 bytes.
+/// The longest header line that is read; real ones have some 60 bytes.
 const LONGEST_LINE: u64 = 1024;
 
-/// With which every stream begins.
+/// The first bytes of every stream.
 const SIGNATURE: &[u8] = b"YUV4MPEG2";
 
-/// Largest side taken: 8K. A picture is then at most 200 MB, and read before it is believed.
+/// The largest side that is read: 8K. A picture then has at most 200 MB, and memory grows only as its bytes
+/// arrive.
 pub const MAX_SIDE: usize = 8192;
 
-/// Reads pictures of 8 bits in 4:2:0, 4:2:2, 4:4:4 or luma alone, and gives them as 4:2:0.
+/// Reads pictures of 8 bits in 4:2:0, 4:2:2, 4:4:4 or luma alone, and returns them as 4:2:0.
 #[derive(Debug)]
 pub struct Y4m<R = BufReader<File>> {
     input: R,
@@ -30,7 +31,7 @@ pub struct Y4m<R = BufReader<File>> {
     is_full_range: bool,
 }
 
-/// How the stream samples its chroma.
+/// The chroma sampling of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Chroma {
     Yuv420,
@@ -54,14 +55,14 @@ impl Y4m {
 }
 
 impl<R: BufRead> Y4m<R> {
-    /// Reads the header of a stream; `name` is what errors call it.
+    /// Reads the header of a stream; errors call the stream `name`.
     ///
     /// # Errors
-    /// If it cannot be read, or is no such stream.
+    /// Returns an error if the stream cannot be read, or has another format.
     pub fn new(mut input: R, name: String) -> Result<Self, SourceError> {
         let line = match first_bytes(&mut input) {
             Ok(start) if has_signature(start) => read_line(&mut input),
-            // What is no such stream need not have lines.
+            // A stream of another format need not have lines.
             Ok(start) => return Err(no_signature(start)),
             Err(error) => Err(error),
         };
@@ -123,7 +124,7 @@ impl<R: BufRead> Source for Y4m<R> {
     }
 }
 
-/// A line without its end; empty at the end of the stream.
+/// Reads a line without its end; the result is empty at the end of the stream.
 fn read_line(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
     input.take(LONGEST_LINE).read_until(b'\n', &mut line)?;
@@ -137,7 +138,7 @@ fn read_line(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Format, chroma, and whether the samples are of 0 to 255.
+/// Returns format, chroma, and true if the samples range from 0 to 255.
 fn parse_header(line: &[u8]) -> Result<(Format, Chroma, bool), SourceError> {
     let missing = |field| invalid(field, b"missing");
     let mut words = line.split(|&byte| byte == b' ');
@@ -155,9 +156,9 @@ fn parse_header(line: &[u8]) -> Result<(Format, Chroma, bool), SourceError> {
             b'H' => height = Some(side("height", value)?),
             b'F' => frame_rate = Some(rate(value)?),
             b'C' => chroma = Chroma::named(value)?,
-            // FFmpeg's word for samples as JPEG has them.
+            // FFmpeg uses this word for samples with the range of JPEG.
             b'X' if value == b"COLORRANGE=FULL" => is_full_range = true,
-            // Interlacing, pixel aspect and comments change nothing here.
+            // Interlacing, pixel aspect and comments are ignored.
             _ => {}
         }
     }
@@ -185,8 +186,8 @@ fn rate(value: &[u8]) -> Result<FrameRate, SourceError> {
     parse().ok_or_else(|| invalid("frame rate", value))
 }
 
-/// Whether a stream that begins so may be one: a pipe may have given less than all of the signature.
-/// What comes first, and stays to be read; a signal only delays it.
+/// Returns the first bytes, without consuming them. A pipe may have delivered only part of the signature so far,
+/// and a signal only delays the read.
 fn first_bytes(input: &mut impl BufRead) -> io::Result<&[u8]> {
     loop {
         match input.fill_buf() {
@@ -220,13 +221,13 @@ fn invalid(field: &'static str, value: &[u8]) -> SourceError {
     SourceError::Invalid { field, value }
 }
 
-/// The same, with what helps.
+/// Returns the same error with a remedy.
 fn invalid_and(field: &'static str, value: &[u8], remedy: &str) -> SourceError {
     let value = format!("{}: {remedy}", shown(value));
     SourceError::Invalid { field, value }
 }
 
-/// Enough to recognise it; a stream that is no text is not poured into an error.
+/// Returns enough of a value to recognise it, because a stream that is no text should not fill an error.
 fn shown(value: &[u8]) -> String {
     String::from_utf8_lossy(&value[..value.len().min(64)])
         .escape_debug()
@@ -236,7 +237,7 @@ fn shown(value: &[u8]) -> String {
 impl Chroma {
     fn named(value: &[u8]) -> Result<Self, SourceError> {
         match value {
-            // The siting of the samples differs by half of one, which a test picture may ignore.
+            // The siting of the samples differs by half a sample, which a test picture may ignore.
             b"420" | b"420jpeg" | b"420mpeg2" | b"420paldv" => Ok(Self::Yuv420),
             b"422" => Ok(Self::Yuv422),
             b"444" => Ok(Self::Yuv444),
@@ -255,7 +256,7 @@ impl Chroma {
         }
     }
 
-    /// The picture of `data`, which has exactly [`Chroma::samples`].
+    /// Converts `data`, which has exactly [`Chroma::samples`], to a picture.
     fn to_420(self, Format { width, height, .. }: Format, data: Vec<u8>) -> Picture {
         let columns = match self {
             Self::Yuv420 => {
@@ -280,7 +281,7 @@ impl Chroma {
     }
 }
 
-/// From samples of 0 to 255 to the range of [`Picture`].
+/// Converts samples of 0 to 255 to the range of [`Picture`].
 fn limit(picture: &mut Picture) {
     let [black, grey] = [BLACK, GREY].map(u16::from);
     let [luma, chroma] = [WHITE - BLACK, CHROMA.1 - CHROMA.0].map(u16::from);
@@ -289,7 +290,7 @@ fn limit(picture: &mut Picture) {
         *sample = ((u16::from(*sample) * luma + 127) / 255 + black) as u8;
     }
     for sample in [cb, cr].into_iter().flatten() {
-        // Greys are the same in both.
+        // Greys are equal in both ranges.
         *sample = ((u16::from(*sample) * chroma + grey * (255 - chroma) + 127) / 255) as u8;
     }
 }
@@ -299,7 +300,7 @@ fn shrink(from: &[u8], from_columns: usize, to: &mut [u8], columns: usize) {
     let step = if from_columns > columns { 2 } else { 1 };
     for (pair, row) in from.chunks(2 * from_columns).zip(to.chunks_mut(columns)) {
         let above = &pair[..from_columns];
-        // The last row of an odd height has none below.
+        // The last row of an odd height has no row below it.
         let below = pair.get(from_columns..).filter(|row| !row.is_empty());
         let below = below.unwrap_or(above);
         for (i, sample) in row.iter_mut().enumerate() {

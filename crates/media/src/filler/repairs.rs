@@ -2,22 +2,22 @@
 
 use evenkeel_rtp::packet::flexfec;
 
-/// What the path loses.
+/// The measured loss of the path.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct PathLoss {
     /// The loss event rate p.
     pub(crate) events: f64,
-    /// The share of packets lost, where reports tell it; 0 where they do not.
+    /// The share of packets lost, where it is reported; else 0.
     pub(crate) packets: f64,
 }
 
 impl PathLoss {
-    /// The share of packets lost: no less than the loss events, of which each loses one or more.
+    /// Returns the share of packets lost, which is at least the loss event rate.
     fn share(self) -> f64 {
         self.packets.max(self.events).clamp(0.0, 1.0)
     }
 
-    /// Packets lost at a time, on average.
+    /// Returns the mean number of packets in a loss event.
     fn burst(self) -> f64 {
         if self.events > 0.0 {
             (self.packets / self.events).max(1.0)
@@ -27,9 +27,10 @@ impl PathLoss {
     }
 }
 
-/// Gives the number of repair packets for a frame of this many packets: as few as leave at most this share of such frames with
-/// a hole, up to [`most`], and at least as many as packets are lost at a time. Packets beyond the span of repair packets have
-/// none.
+/// Returns the number of repair packets for a frame of this many packets.
+///
+/// The number is the least with which at most the share `damage` of such frames has a hole, up to [`most`], and at
+/// least the packets of a mean loss event. Packets beyond the span of repair packets have none.
 pub(crate) fn wanted(packets: usize, loss: PathLoss, damage: f64) -> usize {
     let packets = packets.min(flexfec::MAX_SPAN);
     let most = most(packets);
@@ -40,7 +41,7 @@ pub(crate) fn wanted(packets: usize, loss: PathLoss, damage: f64) -> usize {
     }
 }
 
-/// The share of frames with a hole, where each packet is lost with this probability and each repair packet
+/// Returns the share of frames with a hole. Each packet is lost with this probability, and each repair packet
 /// protects its group of packets.
 fn damaged(packets: usize, repairs: usize, loss: f64) -> f64 {
     let kept = 1.0 - loss;
@@ -54,14 +55,14 @@ fn damaged(packets: usize, repairs: usize, loss: f64) -> f64 {
     repairs as f64 * (1.0 - whole)
 }
 
-/// No frame has more repair packets than one for each two of its own.
+/// Returns the most repair packets of a frame: one for each two of its packets.
 const fn most(packets: usize) -> usize {
     packets.div_ceil(2)
 }
 
-/// The share of frames that may be shown with a hole although media made room for their repair packets.
+/// The share of frames that may have a hole although media made room for their repair packets.
 pub(crate) const DAMAGED: f64 = 0.01;
-/// The same where repair packets take nothing from media.
+/// The share of frames that may have a hole where repair packets take nothing from media.
 pub(crate) const DAMAGED_IF_FREE: f64 = 0.001;
 
 #[cfg(test)]
@@ -78,7 +79,7 @@ pub(super) mod tests {
     #[test]
     fn repair_packets_follow_the_loss() {
         assert_eq!(wanted(10, loss(0.0), DAMAGED), 0);
-        // 1 % of frames are damaged as it is.
+        // The damage is 1 % of frames without repair packets.
         assert_eq!(wanted(10, loss(0.001), DAMAGED), 0);
         // 10 packets and one more: two of 11 are lost in 55 * 0.01² = 0.5 % of frames.
         assert_eq!(wanted(10, loss(0.01), DAMAGED), 1);

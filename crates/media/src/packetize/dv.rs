@@ -1,4 +1,4 @@
-//! A frame of DV as RTP payloads (RFC 6469 §2.3): whole DIF blocks in order, as many as a packet takes.
+//! Cuts a frame of DV into RTP payloads (RFC 6469 §2.3): whole DIF blocks in order, as many as fit.
 
 use evenkeel_codec::dif::BLOCK;
 use evenkeel_codec::picture::DvFrame;
@@ -10,7 +10,7 @@ use super::PacketizeError;
 #[derive(Clone, Debug)]
 pub(super) struct DvPayloads {
     frame: DvFrame,
-    /// The bytes of every payload but the last.
+    /// The length of every payload but the last.
     full: usize,
 }
 
@@ -29,7 +29,7 @@ impl DvPayloads {
         Ok(Self { frame, full })
     }
 
-    /// The blocks.
+    /// Returns the size of the blocks.
     pub(super) fn size(&self) -> Bytes {
         Bytes::from(self.frame.data.len())
     }

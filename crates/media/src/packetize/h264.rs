@@ -1,4 +1,4 @@
-//! A picture of H.264 as RTP payloads in packetisation mode 1 (RFC 6184 §6.3): small NAL units together,
+//! Cuts a picture of H.264 into RTP payloads in packetisation mode 1 (RFC 6184 §6.3): small NAL units together,
 //! large ones in fragments.
 
 use std::ops::Range;
@@ -22,9 +22,9 @@ pub(super) struct H264Payloads {
 
 #[derive(Clone, Debug)]
 enum Packet {
-    /// These units, whole.
+    /// Whole units.
     Units(Range<usize>),
-    /// These bytes of a unit, its header not counted.
+    /// A range of bytes of a unit, which excludes its header.
     Fragment { unit: usize, bytes: Range<usize> },
 }
 
@@ -53,7 +53,7 @@ impl H264Payloads {
         while first < units.len() {
             let mut room = capacity.saturating_sub(AGGREGATE_HEADER);
             let together = units[first..].iter().take_while(|unit| {
-                // 16 bits of size hold no longer unit.
+                // A longer unit does not fit into 16 bits of size.
                 let fits = unit.len() + SIZE_FIELD <= room && u16::try_from(unit.len()).is_ok();
                 room = room.saturating_sub(unit.len() + SIZE_FIELD);
                 fits
@@ -74,7 +74,7 @@ impl H264Payloads {
         Ok(Self { units, packets })
     }
 
-    /// The bytes of the NAL units.
+    /// Returns the size of the NAL units.
     pub(super) fn size(&self) -> Bytes {
         Bytes::from(self.units.iter().map(Vec::len).sum::<usize>())
     }
@@ -162,7 +162,7 @@ mod tests {
     fn a_unit_that_fits_exactly_travels_alone() {
         let units = [vec![0x41; 20]];
         assert_eq!(payloads(&units, 20), units);
-        // One byte less, and it takes two packets: 17 bytes of data and 2.
+        // With one byte less, two packets are needed: 17 bytes of data and 2.
         let fragments = payloads(&units, 19);
         assert_eq!(fragments.iter().map(Vec::len).collect::<Vec<_>>(), [19, 4]);
     }

@@ -1,4 +1,4 @@
-//! A JPEG image as RTP payloads (RFC 2435), each of whole restart intervals wherever one fits.
+//! Cuts a JPEG image into RTP payloads (RFC 2435), each of whole restart intervals wherever one fits.
 
 use evenkeel_codec::picture::{JpegImage, Sampling};
 use evenkeel_rtp::packet::payload::jpeg::{
@@ -36,19 +36,19 @@ fn check(image: &JpegImage) -> Result<(), PacketizeError> {
     Ok(())
 }
 
-/// What one packet carries.
+/// The content of one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Piece {
-    /// The first interval, and how many: more than one only if they are whole.
+    /// The first interval and the number of intervals, which exceeds one only if they are whole.
     first: usize,
     count: usize,
-    /// Bytes of the (single) interval that went before.
+    /// The bytes of a single interval that earlier packets carry.
     skip: usize,
-    /// Bytes of data, restart markers included.
+    /// The bytes of data, including restart markers.
     len: usize,
-    /// Where they stand in the scan.
+    /// The offset of the data in the scan.
     offset: usize,
-    /// The packet ends with the end of an interval.
+    /// True if the packet ends with the end of an interval.
     ends: bool,
 }
 
@@ -63,9 +63,8 @@ pub(super) struct JpegPayloads {
 impl JpegPayloads {
     /// Plans the packets of an image, whose payloads have at most `capacity` bytes.
     ///
-    /// A size that is no multiple of 8 travels rounded up, for RFC 2435 has no other: the MCUs are
-    /// the same, and the receiver's picture shows up to seven columns and rows of the encoder's
-    /// padding.
+    /// A size that is no multiple of 8 is rounded up, because RFC 2435 has no other. The MCUs are the same, and the
+    /// receiver's picture shows up to seven columns and rows of the encoder's padding.
     pub(super) fn plan(
         image: JpegImage,
         tables: &mut TableIndex,
@@ -82,7 +81,7 @@ impl JpegPayloads {
         Ok(payloads)
     }
 
-    /// The coded scan.
+    /// Returns the size of the coded scan.
     pub(super) fn size(&self) -> Bytes {
         self.image.scan_size()
     }
@@ -125,7 +124,7 @@ impl JpegPayloads {
         buf.truncate(end);
     }
 
-    /// Luma and chroma as the quantisation table header has them.
+    /// Returns luma and chroma in the layout of the quantisation table header.
     fn tables(&self) -> [u8; 128] {
         let mut bytes = [0; 128];
         bytes[..64].copy_from_slice(&self.image.tables.luma);
@@ -170,13 +169,13 @@ impl JpegPayloads {
         8 + restart + tables
     }
 
-    /// The bytes of an interval on the wire, with the marker before it.
+    /// Returns the length of an interval on the wire, with the marker before it.
     fn interval_len(&self, index: usize) -> usize {
         let data = self.image.intervals[index].as_ref();
         marker_before(index).len() + data.map_or(0, Vec::len)
     }
 
-    /// Greedy: as many whole intervals as fit; one that fits into no packet is cut.
+    /// Cuts greedily: as many whole intervals as fit; an interval that fits into no packet is cut.
     fn cut(&mut self, capacity: usize) -> Result<(), PacketizeError> {
         let intervals = self.image.intervals.len();
         let (mut next, mut skip, mut offset) = (0, 0, 0);
@@ -217,7 +216,7 @@ impl JpegPayloads {
     }
 }
 
-/// The restart marker that precedes an interval: none before the first (§3.1.7).
+/// Returns the restart marker that precedes an interval: none before the first (§3.1.7).
 fn marker_before(interval: usize) -> &'static [u8] {
     const MARKERS: [[u8; 2]; 8] = [
         [0xff, 0xd0],
@@ -271,7 +270,7 @@ mod tests {
             last,
             count,
         };
-        // The first has 144 bytes of headers, the others 12; intervals but the first have a marker.
+        // The first packet has 144 bytes of headers, the others 12; all intervals but the first have a marker.
         let sent = headers(&[100, 98, 700, 20], 344);
         let expected = vec![
             (0, place(0, true, true), 200),

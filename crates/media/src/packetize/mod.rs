@@ -1,4 +1,4 @@
-//! Coded frames as RTP payloads, one file a payload format.
+//! Cuts coded frames into RTP payloads; each payload format has a file.
 
 mod dv;
 mod h264;
@@ -20,23 +20,23 @@ use self::raw::RawPayloads;
 use self::tables::TableIndex;
 use crate::frame::EncodedFrame;
 
-/// Why a frame cannot be sent.
+/// The reason for which a frame cannot be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PacketizeError {
     /// Width or height is beyond what the payload format can say.
     #[error("{width}x{height} is no size that this payload format can carry")]
     Dimensions {
-        /// Columns.
+        /// The width.
         width: u16,
-        /// Rows.
+        /// The height.
         height: u16,
     },
     /// Not as many intervals as the picture's size and its restart interval make.
     #[error("{found} restart intervals where there must be {expected}")]
     IntervalCount {
-        /// How many there must be.
+        /// The required number.
         expected: usize,
-        /// How many there are.
+        /// The number of intervals in the image.
         found: usize,
     },
     /// More intervals than a restart count can number (§3.1.7).
@@ -45,13 +45,13 @@ pub enum PacketizeError {
     /// An interval has no data.
     #[error("restart interval {index} has no data")]
     MissingInterval {
-        /// Which.
+        /// The index of the interval.
         index: usize,
     },
     /// There is no NAL unit, or one of them has no bytes.
     #[error("NAL unit {index} has no bytes")]
     MissingUnit {
-        /// Which.
+        /// The index of the unit.
         index: usize,
     },
     /// The scan exceeds the 2^24 bytes that a fragment offset reaches (§3.1.2).
@@ -62,7 +62,7 @@ pub enum PacketizeError {
     Capacity,
 }
 
-/// Bytes for the payload header of most packets, and for a header of RFC 2435 with tables.
+/// The bytes for the payload header of most packets, and for a header of RFC 2435 with tables.
 const HEADER: usize = 24;
 const LONGEST_HEADER: usize = 160;
 
@@ -74,7 +74,7 @@ pub struct Packetizer {
 }
 
 impl Packetizer {
-    /// A packetiser whose payloads, payload headers included, have at most `capacity` bytes.
+    /// Creates a packetiser whose payloads have at most `capacity` bytes, including payload headers.
     pub fn new(capacity: usize) -> Self {
         Self {
             tables: TableIndex::default(),
@@ -82,12 +82,12 @@ impl Packetizer {
         }
     }
 
-    /// The largest payload.
+    /// Returns the length of the largest payload.
     pub const fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// Plans the packets of a frame: two at least, because a single packet measures nothing of the path.
+    /// Plans the packets of a frame: at least two, because a single packet measures nothing of the path.
     pub fn packetize(&mut self, frame: EncodedFrame) -> Result<PacketizedFrame, PacketizeError> {
         let half = usize::try_from(frame.picture.size().get() / 2).unwrap_or(usize::MAX);
         let capacity = self.capacity.min(half.saturating_add(HEADER));
@@ -113,7 +113,7 @@ impl Packetizer {
     }
 }
 
-/// A coded frame with the plan of its packets. The bytes are put together at departure.
+/// A coded frame with the plan of its packets, whose bytes are put together at departure.
 #[derive(Clone, Debug)]
 pub struct PacketizedFrame {
     captured: Instant,
@@ -131,22 +131,22 @@ enum Payloads {
 }
 
 impl PacketizedFrame {
-    /// When its picture was captured.
+    /// Returns when the picture was captured.
     pub const fn captured(&self) -> Instant {
         self.captured
     }
 
-    /// Its media timestamp.
+    /// Returns the media timestamp.
     pub const fn timestamp(&self) -> u32 {
         self.timestamp
     }
 
-    /// How long ago its picture was captured.
+    /// Returns the time since the capture.
     pub const fn age(&self, now: Instant) -> Duration {
         now.saturating_since(self.captured)
     }
 
-    /// The codec that made it.
+    /// Returns the codec of the frame.
     pub const fn codec(&self) -> Codec {
         match self.payloads {
             Payloads::Jpeg(_) => Codec::Mjpeg,
@@ -156,7 +156,7 @@ impl PacketizedFrame {
         }
     }
 
-    /// Its coded bytes ([`CodedPicture::size`]).
+    /// Returns the size of the coded bytes ([`CodedPicture::size`]).
     pub fn size(&self) -> Bytes {
         match &self.payloads {
             Payloads::Jpeg(jpeg) => jpeg.size(),
@@ -166,12 +166,12 @@ impl PacketizedFrame {
         }
     }
 
-    /// All payloads together, payload headers included.
+    /// Returns the size of all payloads, including payload headers.
     pub const fn payload(&self) -> Bytes {
         self.total
     }
 
-    /// How many packets it takes; at least one.
+    /// Returns the number of packets, at least one.
     pub fn packets(&self) -> usize {
         match &self.payloads {
             Payloads::Jpeg(jpeg) => jpeg.packets(),
@@ -181,7 +181,7 @@ impl PacketizedFrame {
         }
     }
 
-    /// The size of payload `index` (below [`packets`](Self::packets)), in bytes.
+    /// Returns the length of payload `index` (below [`packets`](Self::packets)), in bytes.
     pub fn payload_len(&self, index: usize) -> usize {
         match &self.payloads {
             Payloads::Jpeg(jpeg) => jpeg.payload_len(index),
@@ -191,8 +191,8 @@ impl PacketizedFrame {
         }
     }
 
-    /// Writes payload `index` (below [`packets`](Self::packets)) to the empty `buf`. It will travel in
-    /// the packet with this extended sequence number, whose upper half some formats repeat.
+    /// Writes payload `index` (below [`packets`](Self::packets)) to the empty `buf`. The extended sequence number
+    /// of its packet is given, because some formats repeat the upper half.
     pub fn write(&self, index: usize, sequence: u32, buf: &mut Vec<u8>) {
         match &self.payloads {
             Payloads::Jpeg(jpeg) => jpeg.write(index, buf),

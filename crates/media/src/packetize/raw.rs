@@ -1,4 +1,4 @@
-//! An uncompressed picture as RTP payloads (RFC 4175): its bytes in order, cut where packets are full.
+//! Cuts an uncompressed picture into RTP payloads (RFC 4175): its bytes in order, up to the packet size.
 
 use evenkeel_codec::picture::RawPicture;
 use evenkeel_rtp::packet::payload::raw::{GROUP_422, Segment, emit, headers_len};
@@ -7,7 +7,7 @@ use tfrc::units::Bytes;
 use super::PacketizeError;
 use crate::reassemble::Payload;
 
-/// The lines that a packet may touch: more than fit only where a line is shorter than a few headers.
+/// The most lines in a packet: more fit only where a line is shorter than a few headers.
 const MAX_SEGMENTS: usize = 8;
 
 /// A picture with the plan of its packets.
@@ -15,7 +15,7 @@ const MAX_SEGMENTS: usize = 8;
 pub(super) struct RawPayloads {
     picture: RawPicture,
     capacity: usize,
-    /// Where the data of each packet begins, and at last where the picture ends.
+    /// The offset of each packet's data, then the length of the picture.
     starts: Vec<usize>,
 }
 
@@ -47,7 +47,7 @@ impl RawPayloads {
         Ok(payloads)
     }
 
-    /// The samples.
+    /// Returns the size of the samples.
     pub(super) fn size(&self) -> Bytes {
         Bytes::from(self.picture.data.len())
     }
@@ -65,7 +65,7 @@ impl RawPayloads {
         headers_len(lines) + end - start
     }
 
-    /// `sequence` is the extended sequence number of the packet.
+    /// Writes a payload; `sequence` is the extended sequence number of the packet.
     pub(super) fn write(&self, index: usize, sequence: u32, buf: &mut Vec<u8>) {
         let Some(&[start, end]) = self.starts.get(index..index + 2) else {
             return;
@@ -91,7 +91,7 @@ impl RawPayloads {
         buf.extend_from_slice(&self.picture.data[start..end]);
     }
 
-    /// What a packet carries whose data begins at `start`.
+    /// Returns the segments of a packet whose data begins at `start`.
     fn segments(&self, start: usize) -> impl Iterator<Item = Segment> {
         let stride = self.picture.stride();
         let end = self.picture.data.len();
@@ -100,7 +100,7 @@ impl RawPayloads {
         std::iter::from_fn(move || {
             let usable = room.checked_sub(Segment::LEN)? / GROUP_422 * GROUP_422;
             let column = at % stride;
-            // 16 bits of length hold no longer run.
+            // A longer run does not fit into 16 bits of length.
             let len = usable.min(stride - column).min(0xfffc);
             if at == end || len == 0 {
                 return None;
@@ -168,7 +168,7 @@ mod tests {
             assert_eq!(data, picture.data);
             assert_eq!(total, data.len(), "nothing travels twice");
         }
-        // 1,188 less three headers is no multiple of four: one group's worth may stay empty.
+        // The capacity of 1,188 less three headers is no multiple of four, so one group's space may stay empty.
         let payloads = RawPayloads::plan(picture(1280, 4), 1_188).unwrap();
         for index in 0..payloads.packets() - 1 {
             assert!(sent(&payloads, index).len() > 1_188 - Segment::LEN - GROUP_422);

@@ -1,13 +1,13 @@
-//! Which Q value of RFC 2435 says which quantisation tables.
+//! Assigns the Q values of RFC 2435 to quantisation tables.
 //!
-//! A frame of a dozen packets loses its first one as often as any other, and with Q = 255 the rest
-//! is then undecodable, for only that packet carries the tables (§3.1.8). So:
+//! Of a dozen packets the first is lost as often as any other. With Q = 255 the rest of the frame is then
+//! undecodable, because only the first packet carries the tables (§3.1.8). Therefore:
 //!
-//! 1. Tables that the Independent JPEG Group's formula gives travel as Q = 1 to 99: every packet
-//!    says which, and no bytes are spent.
-//! 2. Other tables get a value from 128 to 254 at their first use, for the life of the stream, as
-//!    §3.1.8 demands of these values. The first packet of every frame still carries them for a
-//!    receiver that joins late. A receiver that has them can decode a frame without its first packet.
+//! 1. Tables of the Independent JPEG Group's formula travel as Q = 1 to 99: every packet names them, and no
+//!    bytes are spent.
+//! 2. Other tables get a value from 128 to 254 at their first use, for the life of the stream, as §3.1.8
+//!    demands of these values. The first packet of every frame still carries them for a receiver that joins
+//!    late. A receiver that has them can decode a frame without its first packet.
 //! 3. Only the 128th and later distinct tables use Q = 255.
 
 use evenkeel_codec::mjpeg::rfc2435_tables;
@@ -15,12 +15,12 @@ use evenkeel_codec::picture::QuantTables;
 
 /// The lowest Q whose tables are sent and stay the same (§3.1.8).
 const FIRST_STATIC: u8 = 128;
-/// The highest such Q.
+/// The highest Q whose tables are sent and stay the same (§3.1.8).
 const LAST_STATIC: u8 = 254;
-/// Q = 255: tables that may change with every frame.
+/// The Q of tables that may change with every frame.
 const DYNAMIC: u8 = 255;
 
-/// The Q values that a sender has given away.
+/// The Q values that a sender has assigned.
 #[derive(Clone, Debug, Default)]
 pub struct TableIndex {
     /// The tables of Q = 128 and up, in the order of their first use.
@@ -28,7 +28,7 @@ pub struct TableIndex {
 }
 
 impl TableIndex {
-    /// The Q value for these tables, and the same at every call.
+    /// Returns the Q value for these tables, which is the same at every call.
     pub fn q(&mut self, tables: &QuantTables) -> u8 {
         if let Some(q) = standard_q(tables) {
             return q;
@@ -46,15 +46,15 @@ impl TableIndex {
     }
 }
 
-/// The tables that a receiver has seen: 127 pairs at most.
+/// The tables that a receiver has seen, at most 127 pairs.
 #[derive(Clone, Debug, Default)]
 pub struct TableCache {
-    /// By Q − 128; filled as far as the highest that was seen.
+    /// The tables by Q − 128, up to the highest that was seen.
     known: Vec<Option<QuantTables>>,
 }
 
 impl TableCache {
-    /// Remembers tables that came in band. Tables of Q = 255 hold for their own frame alone and are ignored.
+    /// Remembers tables from a packet. Tables of Q = 255 apply to their own frame alone and are ignored.
     pub fn learn(&mut self, q: u8, tables: &QuantTables) {
         if !(FIRST_STATIC..=LAST_STATIC).contains(&q) {
             return;
@@ -82,7 +82,7 @@ impl TableCache {
     }
 }
 
-/// The Q from 1 to 99 whose tables these are.
+/// Returns the Q from 1 to 99 that has these tables.
 fn standard_q(tables: &QuantTables) -> Option<u8> {
     (1..=99).find(|&q| rfc2435_tables(q) == *tables)
 }
@@ -102,7 +102,7 @@ mod tests {
     fn standard_tables_need_no_bytes() {
         let mut index = TableIndex::default();
         for q in 1..=99 {
-            // The coarsest few saturate alike: any Q that gives the same tables will do.
+            // The coarsest few saturate alike, so any Q with the same tables is correct.
             let named = index.q(&rfc2435_tables(q));
             assert_eq!(TableCache::default().get(named), Some(rfc2435_tables(q)));
         }

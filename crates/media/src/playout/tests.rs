@@ -8,7 +8,7 @@ const INTERVAL: Duration = Duration::from_millis(40);
 const START: Instant = Instant::from_secs(1);
 const DEADLINE: Duration = Duration::from_millis(150);
 
-/// Frame `n` of 25 a second arrives this long after its capture.
+/// Lets frame `n` of 25 a second arrive this long after its capture.
 fn arrive(playout: &mut Playout, n: i64, transit_ms: u64) -> bool {
     let captured = START + INTERVAL * n as u32;
     playout.frame_arrived(n * TICKS, captured + Duration::from_millis(transit_ms))
@@ -20,7 +20,7 @@ fn run(playout: &mut Playout, frames: std::ops::Range<i64>, transit_ms: u64) {
     }
 }
 
-/// From capture to display of frame `n`.
+/// Returns the time from capture to display of frame `n`.
 fn delay(playout: &Playout, n: i64) -> Duration {
     let captured = START + INTERVAL * n as u32;
     playout
@@ -58,7 +58,7 @@ fn it_grows_at_once_and_shrinks_slowly() {
         delay(&playout, 110),
         Duration::from_millis(110) + TIMER_GUARD
     );
-    // The slow frames are over for a second after this, and 50 ms a second are taken off.
+    // The slow frames are a second old after this, and the delay falls by 50 ms a second.
     run(&mut playout, 110..135, 70);
     assert_eq!(
         delay(&playout, 135),
@@ -93,7 +93,7 @@ fn a_pause_gives_no_delay_up() {
         let mut playout = Playout::new(90_000, DEADLINE);
         run(&mut playout, 0..75, 70);
         run(&mut playout, 75..100, 110);
-        // The first frame after the pause meets no queue, those behind it do.
+        // The first frame after the pause finds no queue, the later ones do.
         arrive(&mut playout, 100 + pause, 70);
         let kept = delay(&playout, 101 + pause);
         assert!(kept >= Duration::from_millis(102), "{pause}: {kept:?}");
@@ -137,8 +137,8 @@ fn playout_adds_no_more_than_its_bound() {
     assert_eq!(playout.allowance(), MAX_SPREAD);
 }
 
-/// The round trip takes 100 ms, and packets that met no queue 70 from an origin that nobody knows: the deadline is 170
-/// from there.
+/// Returns a playout with known ages. The round trip takes 100 ms, and packets without a queue have a transit of 70
+/// ms from an unknown origin, so the deadline is at 170 ms of transit.
 fn with_known_ages() -> Playout {
     let mut playout = Playout::new(90_000, DEADLINE);
     let arrival = START + Duration::from_millis(70);
@@ -193,7 +193,7 @@ fn motion_stays_even_when_most_miss_the_deadline() {
 #[test]
 fn a_drifting_clock_is_followed() {
     let mut playout = Playout::new(90_000, DEADLINE);
-    // 1000 ppm: the transit shrinks by 1 ms a second, or grows.
+    // At 1000 ppm the transit shrinks or grows by 1 ms a second.
     let late = (0..2_500)
         .filter(|&n| arrive(&mut playout, n, 200 - n as u64 / 25))
         .count();
@@ -205,8 +205,8 @@ fn a_drifting_clock_is_followed() {
     assert!(late < 125, "{late}");
 }
 
-/// Ten minutes of a camera that then is off for five, while the clocks part by so much. How late its next frame is
-/// shown: of the usual time, on the receiver's clock, in milliseconds.
+/// Returns how late a frame is shown after a pause of five minutes, while the clocks drift. The camera was on for
+/// ten minutes before. The result is the difference from the usual time on the receiver's clock, in milliseconds.
 fn late_after_a_pause(ppm: i64, transit_ms: i64) -> i64 {
     let mut playout = Playout::new(90_000, DEADLINE);
     let arrival = |n: i64| {
@@ -220,7 +220,7 @@ fn late_after_a_pause(ppm: i64, transit_ms: i64) -> i64 {
     };
     for n in 0..15_000 {
         playout.frame_arrived(n * TICKS, arrival(n));
-        // No frame is shown later or sooner as the drift becomes known.
+        // No frame is shown later or sooner when the drift becomes known.
         let held = held(&playout, n);
         assert!((0..=3).contains(&held), "{ppm} ppm: frame {n}: {held} ms");
     }

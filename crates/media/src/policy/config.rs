@@ -8,9 +8,9 @@ use crate::filler::Filler;
 /// The configuration of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PolicyConfig {
-    /// γ: from capture to display, at the latest.
+    /// γ: the longest time from capture to display.
     pub deadline: Duration,
-    /// t_pbuf: how long the receiver may hold a frame after its last packet.
+    /// t_pbuf: the time for which the receiver may hold a frame after its last packet.
     pub playout: Duration,
     /// The time from one capture to the next.
     pub frame_interval: Duration,
@@ -55,7 +55,7 @@ impl FromStr for Rules {
     }
 }
 
-/// No policy has this name.
+/// The error that no policy has this name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a policy is `{}` or `{}`", Rules::Evenkeel.name(), Rules::Thesis.name())]
 pub struct UnknownRules;
@@ -63,10 +63,10 @@ pub struct UnknownRules;
 impl PolicyConfig {
     /// The delay up to which conversation is not disturbed (ITU-T G.114; γ of the thesis, §6.3.2).
     pub const DEADLINE: Duration = Duration::from_millis(150);
-    /// The deadline is not lengthened beyond this.
+    /// The longest deadline in force.
     pub const LONGEST_DEADLINE: Duration = Duration::from_secs(2);
-    /// Time for which playout holds a median frame, so that nearly all frames are in time. The spread of frame delays in the
-    /// closed-loop tests of this crate is at most 15 ms on paths that the deadline binds.
+    /// The time for which playout holds a median frame, so that nearly all frames are in time. The spread of frame
+    /// delays in the closed-loop tests of this crate is at most 15 ms on paths that the deadline binds.
     pub const PLAYOUT: Duration = Duration::from_millis(16);
 
     /// Creates the default configuration for frames of this interval, with the thesis's deadline.

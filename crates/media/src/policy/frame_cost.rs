@@ -34,7 +34,7 @@ pub(super) struct FrameCost {
     missed: bool,
 }
 
-/// Running means are over this many frames: about a third of a second.
+/// The running means are over this many frames, about a third of a second.
 const AVERAGED_FRAMES: u32 = 8;
 /// An encoder that exceeds its target by this factor could not make the picture smaller.
 const OVERSIZE_FACTOR: f64 = 1.25;
@@ -86,12 +86,12 @@ impl FrameCost {
         }
     }
 
-    /// The target with which a frame takes `wire` bytes with its headers.
+    /// Returns the target with which a frame takes `wire` bytes with its headers.
     pub(super) fn coded_size(&self, wire: Bytes) -> Bytes {
         Bytes::new((wire.as_f64() / self.expansion) as u64)
     }
 
-    /// The coded bytes of a frame in full packets of `wire` bytes.
+    /// Returns the coded bytes of a frame in full packets of `wire` bytes.
     pub(super) fn without_headers(&self, wire: Bytes) -> Bytes {
         Bytes::new((wire.as_f64() / self.headers) as u64)
     }

@@ -73,7 +73,7 @@ fn deadline_follows_a_long_path_and_returns() {
     assert_eq!(policy.stretched(), None);
     policy.forget_path();
     learn_round_trip(&mut policy, 300);
-    // The sum of one-way delay, playout, a frame interval and a short queue.
+    // The deadline is the sum of one-way delay, playout, a frame interval and a short queue.
     let stretched = policy.stretched().expect("150 ms is too short");
     assert!(
         (210..=260).contains(&stretched.as_millis()),
@@ -95,7 +95,7 @@ fn short_deadline_is_lengthened_before_any_feedback() {
     let target = target.expect("a path with room");
     assert!(target.stretched);
     assert!(target.deadline >= INTERVAL + config.playout);
-    // By 20 ms a frame would have half of its interval.
+    // After 20 ms a frame would have half of its interval.
     let interval_of_first_rate = (FIRST_RATE * INTERVAL).as_f64();
     assert!(target.size.as_f64() >= 0.95 * interval_of_first_rate);
 }
@@ -171,7 +171,7 @@ fn encoder_below_its_target_is_asked_for_more() {
     assert!((target.size.as_f64() / expected - 1.0).abs() < 0.02);
 }
 
-/// (γ − R/2 − t_pbuf)·X − θ = (150 − 50 − 10) ms · 100 kB/s − 1,000 B.
+/// The expected size is (γ − R/2 − t_pbuf)·X − θ = (150 − 50 − 10) ms · 100 kB/s − 1,000 B.
 #[test]
 fn thesis_fills_frames_up_to_the_deadline() {
     let mut policy = policy(Rules::Thesis);

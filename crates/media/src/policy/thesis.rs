@@ -1,8 +1,8 @@
-//! The sending-buffer policy of the thesis, taken at its word (§6.3.2): for comparison.
+//! The sending-buffer policy of the thesis to the letter (§6.3.2), for comparison.
 //!
-//! Every frame is coded to the largest size that the deadline leaves, and begins only if it will be in
-//! time, with the present X, R and θ. What the thesis leaves open is t_pbuf, “a constant value”,
-//! and what L counts: here all bytes that TFRC counts, or no frame would ever be in time.
+//! Every frame is coded to the largest size that the deadline leaves, and begins only if it will be in time, with
+//! the present X, R and θ. The thesis leaves two points open. t_pbuf is “a constant value”. L counts all bytes that
+//! TFRC counts, because no frame would be in time otherwise.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use tfrc::units::Bytes;
 
 use super::PolicyConfig;
 
-/// The size to code to: `L < (γ − R/2 − t_pbuf)·X − θ` (equation 6.3). Nothing where no size is small
-/// enough: the encoder then makes the smallest frame that it can, for every frame is coded and queued.
+/// Returns the size to aim at: `L < (γ − R/2 − t_pbuf)·X − θ` (equation 6.3). The size is zero where none is small
+/// enough: the encoder then makes the smallest frame that it can, because every frame is coded and queued.
 pub(super) fn largest_frame(config: &PolicyConfig, path: &Path, queued: Bytes) -> Bytes {
     let left = config
         .deadline
@@ -21,8 +21,9 @@ pub(super) fn largest_frame(config: &PolicyConfig, path: &Path, queued: Bytes) -
     path.allowed_rate * left - queued
 }
 
-/// The transmission condition for a frame of `size` bytes that begins now, `(now − t_capture) + R/2 + L/X + t_pbuf < γ`
-/// (equation 6.4). Before the first round-trip time every frame counts as in time, since X is a formality (RFC 5348 §4.2).
+/// Returns true if a frame of `size` bytes may begin now, by `(now − t_capture) + R/2 + L/X + t_pbuf < γ` (equation
+/// 6.4). Before the first round-trip time every frame counts as in time, since X has no meaning yet (RFC 5348
+/// §4.2).
 pub(super) fn is_in_time(config: &PolicyConfig, path: &Path, age: Duration, size: Bytes) -> bool {
     let delay = age
         .saturating_add(network(path))
@@ -31,7 +32,7 @@ pub(super) fn is_in_time(config: &PolicyConfig, path: &Path, age: Duration, size
     path.rtt.is_none() || delay < config.deadline
 }
 
-/// t_net, “calculated as a half of the last known RTT”.
+/// Returns t_net, “calculated as a half of the last known RTT”.
 fn network(path: &Path) -> Duration {
     path.rtt.unwrap_or_default() / 2
 }

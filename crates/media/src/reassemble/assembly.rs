@@ -1,4 +1,4 @@
-//! One frame that is put together from its packets, in any payload format.
+//! Puts one frame together from its packets, in any payload format.
 
 use evenkeel_codec::Codec;
 use evenkeel_codec::dif::System;
@@ -20,23 +20,23 @@ use crate::event::NotShown;
 use crate::frame::ReceivedFrame;
 use crate::packetize::tables::TableCache;
 
-/// The most that one frame may hold. One packet more brings both frames and bytes back under
-/// [`Reassembler::MAX_BYTES`] when the oldest leaves.
+/// The most bytes of one frame. After one more packet, the removal of the oldest frame brings both frames and bytes
+/// back under [`Reassembler::MAX_BYTES`].
 const MAX_FRAME_BYTES: usize = Reassembler::MAX_BYTES / 2;
 
-/// One frame being put together.
+/// A frame that is being put together.
 #[derive(Debug)]
 pub(super) struct Assembly {
-    /// A frame has one, whatever its packets say.
+    /// The codec of the frame, which is the same for all its packets.
     pub(super) codec: Codec,
     content: Content,
     /// The timestamp as the packets carry it.
     wire_timestamp: u32,
-    /// What came, by sequence number.
+    /// The sequence numbers of the packets that arrived.
     sequences: Vec<u64>,
     /// The sequence number of the last packet.
     pub(super) marker: Option<u64>,
-    /// What was stored of the packets' data.
+    /// The bytes stored from the packets.
     pub(super) bytes: usize,
     pub(super) last_arrival: Instant,
 }
@@ -49,7 +49,7 @@ enum Content {
     Dv(DvAssembly),
 }
 
-/// What one packet holds.
+/// The content of one packet.
 pub(super) enum Part<'a> {
     Jpeg {
         header: JpegHeader<'a>,
@@ -90,7 +90,7 @@ impl<'a> Part<'a> {
         })
     }
 
-    /// The bytes that storing it takes: none in a picture that has its place for all of them.
+    /// Returns the bytes that storage takes: none in a picture that is allocated as a whole.
     fn stored(&self) -> usize {
         match self {
             Self::Jpeg { data, .. } | Self::H264(data) => data.len(),
@@ -155,7 +155,7 @@ impl Assembly {
                 frame.push(payload);
                 Ok(())
             }
-            // Content and part are of the same codec.
+            // Content and part have the same codec, so this is not reached.
             _ => Err(Refused::Inconsistent),
         }
     }
@@ -169,19 +169,19 @@ impl Assembly {
         }
     }
 
-    /// True if the packet with the marker bit came, and no number before it is missing.
+    /// Returns true if the packet with the marker bit arrived, and no number before it is missing.
     fn is_contiguous(&self) -> bool {
         let (first, last) = self.span();
         self.marker == Some(last) && last - first == self.sequences.len() as u64 - 1
     }
 
-    /// The first and the last sequence number.
+    /// Returns the first and the last sequence number.
     pub(super) fn span(&self) -> (u64, u64) {
         let ends = self.sequences.first().zip(self.sequences.last());
         ends.map_or((0, 0), |(&first, &last)| (first, last))
     }
 
-    /// The highest sequence number that seems to be missing from the frame.
+    /// Returns the highest sequence number that seems to be missing from the frame.
     pub(super) fn last_missing(&self) -> Option<u64> {
         let (&lowest, &highest) = (self.sequences.first()?, self.sequences.last()?);
         if self.marker.is_none() {
@@ -193,7 +193,7 @@ impl Assembly {
             .rev()
             .find(|pair| pair[1] - pair[0] > 1)
             .map(|pair| pair[1] - 1);
-        // Without a hole inside, what is missing came before.
+        // Without a hole inside, the missing packets precede the frame's first one.
         Some(gap.unwrap_or(lowest.saturating_sub(1)))
     }
 

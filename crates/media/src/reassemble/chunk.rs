@@ -1,4 +1,4 @@
-//! The pieces that one frame's scan travels in: chunks of restart intervals, or fragments of the whole.
+//! Joins the packets of one scan: chunks of restart intervals, or fragments of the whole.
 
 use std::collections::BTreeMap;
 
@@ -17,15 +17,15 @@ struct Fragment {
 }
 
 impl Chunks {
-    /// Takes a packet's data, and gives the chunk that it makes whole.
+    /// Records a packet's data, and returns the chunk that it completes.
     pub(crate) fn push(&mut self, restart: Restart, data: &[u8], sequence: u64) -> Option<Vec<u8>> {
         if restart.first && restart.last {
             return Some(data.to_vec());
         }
         let data = data.to_vec();
         self.fragments.insert(sequence, Fragment { restart, data });
-        // Forwards first: in order there is nothing ahead, so that a chunk which never ends costs one
-        // look a packet and not one for each before it.
+        // The search goes forwards first. In order there is nothing ahead, so a chunk that never ends costs one
+        // step a packet and not one for each earlier packet.
         let last = self.find(sequence, restart.count, false)?;
         let first = self.find(sequence, restart.count, true)?;
         let mut chunk = Vec::new();
@@ -35,7 +35,7 @@ impl Chunks {
         Some(chunk)
     }
 
-    /// The packet that begins (or ends) the chunk of `sequence`, if all between are here.
+    /// Returns the packet that begins (or ends) the chunk of `sequence`, if all packets between have arrived.
     fn find(&self, mut sequence: u64, count: u16, backwards: bool) -> Option<u64> {
         loop {
             let fragment = self.fragments.get(&sequence)?;
@@ -57,19 +57,19 @@ impl Chunks {
     }
 }
 
-/// Fragments of a scan that can only be read whole: one without restart markers, or whose packets
-/// are not aligned with them (restart count 0x3FFF, §4.4).
+/// The fragments of a scan that can only be read whole: one without restart markers, or one whose packets are not
+/// aligned with them (restart count 0x3FFF, §4.4).
 #[derive(Debug, Default)]
 pub(crate) struct WholeScan {
     fragments: BTreeMap<u32, Vec<u8>>,
-    /// Bytes held, which is the length of the scan once it is whole.
+    /// The bytes that are held, which are the length of the scan once it is whole.
     held: usize,
-    /// Where the packet with the marker bit ends.
+    /// The end of the packet with the marker bit.
     end: Option<usize>,
 }
 
 impl WholeScan {
-    /// Takes a fragment, and gives the scan if it is whole.
+    /// Records a fragment, and returns the scan if it is whole.
     pub(crate) fn push(&mut self, offset: u32, data: &[u8], marker: bool) -> Option<Vec<u8>> {
         if marker {
             self.end = Some(offset as usize + data.len());
@@ -79,7 +79,7 @@ impl WholeScan {
             self.held += data.len();
             self.fragments.insert(offset, data.to_vec());
         }
-        // What brings nothing new makes nothing whole, and must not cost a look at all that is held.
+        // A fragment without new bytes completes nothing, and must not cost a search of all fragments.
         if !(is_new || marker) || self.end != Some(self.held) || !self.is_contiguous() {
             return None;
         }
@@ -90,7 +90,7 @@ impl WholeScan {
         Some(scan)
     }
 
-    /// True if the fragments follow each other from the beginning, without a gap or an overlap.
+    /// Returns true if the fragments follow each other from the beginning, without a gap or an overlap.
     fn is_contiguous(&self) -> bool {
         let mut at = 0;
         self.fragments.iter().all(|(&offset, data)| {
@@ -101,10 +101,10 @@ impl WholeScan {
     }
 }
 
-/// The restart intervals in a chunk whose first one has the index `first`, without their markers.
+/// Returns the restart intervals in a chunk whose first one has the index `first`, without their markers.
 ///
-/// The markers' own numbers, modulo 8, must agree with the indices; from the first that does not,
-/// the chunk is not believed. Fill bytes before a marker (§3.1.9) and an EOI at the end are left out.
+/// The numbers in the markers, modulo 8, must agree with the indices; from the first contradiction on, the chunk is
+/// ignored. Fill bytes before a marker (§3.1.9) and an EOI at the end are left out.
 pub(crate) fn split_intervals(first: usize, chunk: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let mut index = first;
     let mut rest = Some(chunk);
@@ -118,7 +118,7 @@ pub(crate) fn split_intervals(first: usize, chunk: &[u8]) -> impl Iterator<Item 
             };
             let this = index;
             let empty = trim_fill(interval).is_empty();
-            // The marker before the chunk's first interval numbers that one, not the next.
+            // A marker before the chunk's first interval has the number of that interval, not the next.
             if !(empty && this == first) {
                 index += 1;
             }
@@ -139,7 +139,7 @@ enum Marker {
     End,
 }
 
-/// The first marker in entropy-coded data and where its 0xFF stands.
+/// Returns the first marker in entropy-coded data and the offset of its 0xFF.
 fn next_marker(data: &[u8]) -> Option<(usize, Marker)> {
     data.windows(2)
         .enumerate()
@@ -170,7 +170,7 @@ mod tests {
         let first = [1, 2, 0xff, 0xd0, 3, 0xff, 0xd1, 4, 5];
         let expected = vec![(0, vec![1, 2]), (1, vec![3]), (2, vec![4, 5])];
         assert_eq!(split(0, &first), expected);
-        // Interval 9 follows RST0, and its marker may be there or have been left out.
+        // Interval 9 follows RST0, whose marker may be present or left out.
         let expected = vec![(9, vec![7]), (10, vec![8])];
         assert_eq!(split(9, &[0xff, 0xd0, 7, 0xff, 0xd1, 8]), expected);
         assert_eq!(split(9, &[7, 0xff, 0xd1, 8]), expected);

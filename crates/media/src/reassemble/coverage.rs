@@ -1,26 +1,26 @@
-//! Which parts of a range have come.
+//! Records which parts of a range have arrived.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::event::NotShown;
 
-/// A set of bytes, as ranges that neither touch nor overlap: a hostile stream may have many thousands of them, in
+/// A set of bytes, as ranges that neither touch nor overlap. A hostile stream may have many thousands of ranges, in
 /// any order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Coverage {
-    /// Their ends, by their starts.
+    /// The ends of the ranges, by their starts.
     ranges: BTreeMap<usize, usize>,
 }
 
 impl Coverage {
-    /// Adds a range; what is there already is there once.
+    /// Adds a range, which may overlap earlier ones.
     pub(super) fn insert(&mut self, range: Range<usize>) {
         if range.is_empty() {
             return;
         }
         let Range { mut start, mut end } = range;
-        // Those that it touches become one with it, the last of them first.
+        // Ranges that touch the new one are joined with it, the last of them first.
         while let Some((&old_start, &old_end)) = self.ranges.range(..=end).next_back()
             && old_end >= start
         {
@@ -30,17 +30,17 @@ impl Coverage {
         self.ranges.insert(start, end);
     }
 
-    /// How many ranges there are.
+    /// Returns the number of ranges.
     pub(super) fn ranges(&self) -> usize {
         self.ranges.len()
     }
 
-    /// True if nothing of `0..len` is missing.
+    /// Returns true if nothing of `0..len` is missing.
     pub(super) fn is_whole(&self, len: usize) -> bool {
         self.ranges.get(&0).is_some_and(|&end| end >= len)
     }
 
-    /// The holes of a picture of `len` bytes, in ascending order; an error if it is one hole.
+    /// Returns the holes of a picture of `len` bytes, in ascending order; an error if nothing arrived.
     pub(super) fn holes(&self, len: usize) -> Result<Vec<Range<usize>>, NotShown> {
         let missing = self.missing(len);
         match missing.as_slice() {
@@ -49,7 +49,7 @@ impl Coverage {
         }
     }
 
-    /// What of `0..len` is missing, in ascending order.
+    /// Returns the missing parts of `0..len`, in ascending order.
     fn missing(&self, len: usize) -> Vec<Range<usize>> {
         let starts = std::iter::once(0).chain(self.ranges.values().copied());
         let ends = self.ranges.keys().copied().chain([len]);

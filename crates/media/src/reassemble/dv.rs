@@ -1,4 +1,4 @@
-//! A frame of DV from RTP payloads (RFC 6469), each DIF block written where it says it belongs.
+//! Puts a frame of DV together from RTP payloads (RFC 6469): each DIF block names its place.
 
 use evenkeel_codec::dif::{AUDIO_BLOCKS, BLOCK, BlockId, Section, System};
 use evenkeel_codec::picture::DvFrame;
@@ -7,7 +7,7 @@ use super::coverage::Coverage;
 use super::dv_payload::DvPayload;
 use crate::event::NotShown;
 
-/// One frame being put together.
+/// A frame that is being put together.
 #[derive(Debug)]
 pub(super) struct DvAssembly {
     frame: DvFrame,
@@ -15,8 +15,8 @@ pub(super) struct DvAssembly {
 }
 
 impl DvAssembly {
-    /// A frame of which nothing has come. Without `audio` no block of sound will: what stands in their
-    /// places says so.
+    /// Creates an empty frame. Without `audio` no block of sound will arrive, and the blocks in their places say
+    /// so.
     pub(super) fn new(system: System, audio: bool) -> Self {
         let mut assembly = Self {
             frame: DvFrame {
@@ -43,7 +43,7 @@ impl DvAssembly {
         assembly
     }
 
-    /// Takes in a packet.
+    /// Records a packet.
     pub(super) fn push(&mut self, payload: &DvPayload<'_>) {
         for (place, block) in payload.blocks() {
             self.insert(place, block);
@@ -58,12 +58,12 @@ impl DvAssembly {
         }
     }
 
-    /// Every block is there.
+    /// Returns true if every block has arrived.
     pub(super) fn is_complete(&self) -> bool {
         self.covered.is_whole(self.frame.data.len())
     }
 
-    /// The frame, with what is missing.
+    /// Returns the frame, with its missing parts.
     pub(super) fn finish(mut self) -> Result<DvFrame, NotShown> {
         self.frame.missing = self.covered.holes(self.frame.data.len())?;
         Ok(self.frame)

@@ -4,14 +4,14 @@ use evenkeel_codec::dif::{BLOCK, BlockId, System};
 use evenkeel_rtp::packet::wire::ParseError;
 use evenkeel_rtp::packet::wire::Reader;
 
-/// A payload of whole DIF blocks whose IDs read.
+/// A payload of whole DIF blocks with valid IDs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DvPayload<'a> {
     blocks: &'a [u8],
 }
 
 impl<'a> DvPayload<'a> {
-    /// Reads a payload of one block or more, of a frame of this system.
+    /// Reads a payload of at least one block, of a frame of this system.
     pub fn parse(payload: &'a [u8], system: System) -> Result<Self, ParseError> {
         let mut reader = Reader::new(payload);
         loop {
@@ -28,7 +28,7 @@ impl<'a> DvPayload<'a> {
         }
     }
 
-    /// The blocks in their order, each with its place in the frame, counted in blocks.
+    /// Returns the blocks in order, each with its place in the frame, counted in blocks.
     pub fn blocks(&self) -> impl Iterator<Item = (usize, &'a [u8])> + use<'a> {
         let blocks = self.blocks.chunks_exact(BLOCK);
         blocks.filter_map(|block| Some((BlockId::parse(block)?.place(), block)))
@@ -41,7 +41,7 @@ mod tests {
     use evenkeel_codec::test_support::dv_frame;
     use proptest::prelude::*;
 
-    /// Every block of a frame, in the order in which a file has them.
+    /// Returns every block of a frame, in the order of a file.
     fn frame(system: System) -> Vec<u8> {
         dv_frame(system, 0).data
     }

@@ -1,4 +1,4 @@
-//! A picture of H.264 from RTP payloads (RFC 6184, packetisation modes 0 and 1).
+//! Puts a picture of H.264 together from RTP payloads (RFC 6184, packetisation modes 0 and 1).
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use evenkeel_rtp::packet::payload::h264::{Fragment, H264Payload};
 
 use crate::event::NotShown;
 
-/// One picture being put together: its payloads, by sequence number.
+/// A picture that is being put together: its payloads, by sequence number.
 #[derive(Debug, Default)]
 pub(super) struct H264Assembly {
     payloads: BTreeMap<u64, Vec<u8>>,
@@ -18,7 +18,7 @@ impl H264Assembly {
         self.payloads.insert(sequence, payload.to_vec());
     }
 
-    /// True if the first and the last payload are those that a picture begins and ends with.
+    /// Returns true if the first payload begins a picture and the last one ends it.
     pub(super) fn is_closed(&self) -> bool {
         let first = self
             .payloads
@@ -31,8 +31,8 @@ impl H264Assembly {
         first == Some(true) && last == Some(true)
     }
 
-    /// The NAL units, with a hole for each run of missing packets and one at the end unless the packet
-    /// with the marker bit came.
+    /// Returns the NAL units, with a hole for each run of missing packets. A hole follows the last unit unless the
+    /// packet with the marker bit arrived.
     pub(super) fn finish(self, ended: bool) -> Result<AccessUnit, NotShown> {
         let mut builder = Builder::default();
         if !self
@@ -62,11 +62,11 @@ impl H264Assembly {
     }
 }
 
-/// NAL units in the making.
+/// The NAL units that are being put together.
 #[derive(Default)]
 struct Builder {
     units: Vec<Option<Vec<u8>>>,
-    /// The unit whose fragments are coming.
+    /// The unit whose fragments are arriving.
     open: Option<Vec<u8>>,
 }
 
@@ -96,7 +96,7 @@ impl Builder {
         }
         match &mut self.open {
             Some(unit) if unit[0] == fragment.header => unit.extend_from_slice(fragment.data),
-            // Of another unit, whose beginning is missing.
+            // The fragment belongs to a unit whose beginning is missing.
             _ => self.hole(),
         }
         if fragment.end
@@ -106,7 +106,7 @@ impl Builder {
         }
     }
 
-    /// Something is missing here, and with it the unit that was coming.
+    /// Adds a hole, which also destroys the unit whose fragments were arriving.
     fn hole(&mut self) {
         self.open = None;
         if self.units.last() != Some(&None) {
@@ -115,8 +115,8 @@ impl Builder {
     }
 }
 
-/// True if a picture may begin with this payload: with what stands before slices, or with the slice of
-/// its first macroblock, whose header begins with a one bit then (H.264 §7.3.3).
+/// Returns true if a picture may begin with this payload: with a unit that precedes slices, or with the slice of
+/// the first macroblock, whose header begins with a one bit (H.264 §7.3.3).
 fn begins(payload: &[u8]) -> bool {
     let unit_begins = |unit: &[u8]| match unit {
         [header, first, ..] if matches!(header & 0x1f, 1..=5) => first & 0x80 != 0,
@@ -132,7 +132,7 @@ fn begins(payload: &[u8]) -> bool {
     }
 }
 
-/// True if a NAL unit ends with this payload.
+/// Returns true if a NAL unit ends with this payload.
 fn ends(payload: &[u8]) -> bool {
     match H264Payload::parse(payload) {
         Ok(H264Payload::Fragment(fragment)) => fragment.end,

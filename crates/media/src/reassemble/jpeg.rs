@@ -1,4 +1,4 @@
-//! A JPEG image from RTP payloads (RFC 2435), in any order, with holes, whoever sent them.
+//! Puts a JPEG image together from RTP payloads (RFC 2435) of any sender, in any order, with holes.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use super::chunk::{Chunks, WholeScan, split_intervals};
 use crate::event::NotShown;
 use crate::packetize::tables::TableCache;
 
-/// One image being put together.
+/// An image that is being put together.
 #[derive(Debug)]
 pub(super) struct JpegAssembly {
-    /// Everything but the intervals and the tables.
+    /// The image without its intervals and tables.
     image: JpegImage,
     q: u8,
     tables: Option<QuantTables>,
-    /// How many intervals there must be.
+    /// The number of intervals in the whole image.
     expected: usize,
     intervals: BTreeMap<usize, Vec<u8>>,
     chunks: Chunks,
@@ -26,7 +26,7 @@ pub(super) struct JpegAssembly {
 }
 
 impl JpegAssembly {
-    /// An image of which a packet with this header has come.
+    /// Creates an image for a packet with this header.
     pub(super) fn new(header: &JpegHeader<'_>) -> Self {
         let image = JpegImage {
             width: header.width,
@@ -54,7 +54,7 @@ impl JpegAssembly {
         }
     }
 
-    /// The fields that must stay the same in all packets of a frame (RFC 2435 §3.1).
+    /// Returns true if the fields agree that must be the same in all packets of a frame (RFC 2435 §3.1).
     pub(super) fn matches(&self, header: &JpegHeader<'_>) -> bool {
         let image = &self.image;
         (image.width, image.height, image.sampling, self.q)
@@ -62,8 +62,8 @@ impl JpegAssembly {
             && image.restart_interval == header.restart.map_or(0, |restart| restart.interval)
     }
 
-    /// Takes in a packet that [matches](Self::matches) and did not come before. `cache` has the
-    /// tables of the stream, and learns the tables of the packet.
+    /// Records a packet that [matches](Self::matches) and did not arrive before. `cache` has the tables of the
+    /// stream, and learns the tables of the packet.
     pub(super) fn push(
         &mut self,
         header: &JpegHeader<'_>,
@@ -77,7 +77,7 @@ impl JpegAssembly {
             }
             _ => self.push_whole(header.offset, data, packet.marker),
         }
-        // A packet that is refused tells nothing.
+        // A refused packet teaches the cache nothing.
         if let Some(Tables::InBand(bytes)) = header.tables {
             let tables = quant_tables(bytes);
             cache.learn(header.q, &tables);
@@ -118,12 +118,12 @@ impl JpegAssembly {
         }
     }
 
-    /// Every interval is there, and the tables are known.
+    /// Returns true if every interval has arrived, and the tables are known.
     pub(super) fn is_complete(&self) -> bool {
         self.intervals.len() == self.expected && self.tables.is_some()
     }
 
-    /// The image, with what is missing.
+    /// Returns the image, with its missing parts.
     pub(super) fn finish(mut self) -> Result<JpegImage, NotShown> {
         if self.intervals.is_empty() {
             return Err(NotShown::Empty);
@@ -143,7 +143,7 @@ fn sampling(header: &JpegHeader<'_>) -> Sampling {
     }
 }
 
-/// Luma and chroma as the quantisation table header has them.
+/// Reads luma and chroma in the layout of the quantisation table header.
 fn quant_tables(bytes: &[u8; 128]) -> QuantTables {
     let mut tables = QuantTables {
         luma: [0; 64],

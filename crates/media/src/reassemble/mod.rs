@@ -1,4 +1,4 @@
-//! Frames from RTP payloads: the order of packets and frames here, each payload format in its file.
+//! Puts frames together from RTP payloads: the order of packets and frames. Each payload format has a file.
 
 mod assembly;
 mod chunk;
@@ -25,33 +25,33 @@ use crate::event::NotShown;
 use crate::frame::ReceivedFrame;
 use crate::packetize::tables::TableCache;
 
-/// What became of a packet.
+/// The effect of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pushed {
-    /// It belongs to this frame, which still lacks something.
+    /// The packet belongs to this frame, which is still incomplete.
     Partial {
         /// The extended timestamp of the frame.
         timestamp: i64,
     },
-    /// It made this frame whole.
+    /// The packet completed this frame.
     Complete {
         /// The extended timestamp of the frame.
         timestamp: i64,
     },
-    /// It was of no use.
+    /// The packet was refused.
     Refused(Refused),
 }
 
-/// Why a packet was of no use.
+/// The reason for which a packet was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Refused {
-    /// Its headers break the payload format.
+    /// The headers break the payload format.
     Malformed,
-    /// It contradicts an earlier packet of its frame, or its place lies outside the picture.
+    /// The packet contradicts an earlier one of its frame, or its place lies outside the picture.
     Inconsistent,
-    /// Its frame has been shown or given up, or the packet came before.
+    /// The frame has been shown or given up, or the packet arrived before.
     Stale,
-    /// Its frame has as many packets or bytes as a frame may have.
+    /// The frame has reached the limit of packets or bytes.
     Oversized,
 }
 
@@ -64,7 +64,7 @@ impl Refused {
         Self::Oversized,
     ];
 
-    /// The name by which logs and reports show it.
+    /// Returns the name of the reason in logs and reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Malformed => "malformed",
@@ -77,32 +77,31 @@ impl Refused {
 
 /// Puts the frames of one stream together.
 ///
-/// At most [`MAX_FRAMES`](Self::MAX_FRAMES) frames of [`MAX_BYTES`](Self::MAX_BYTES) in all are
-/// held, whatever arrives; an uncompressed picture and a frame of DV have their full size from their first
-/// packet on.
+/// The reassembler holds at most [`MAX_FRAMES`](Self::MAX_FRAMES) frames of [`MAX_BYTES`](Self::MAX_BYTES) in all,
+/// whatever arrives. An uncompressed picture and a frame of DV have their full size from their first packet on.
 #[derive(Debug)]
 pub struct Reassembler {
     payloads: Payloads,
-    /// By extended timestamp.
+    /// The frames by extended timestamp.
     frames: BTreeMap<i64, Assembly>,
-    /// The extended timestamp that the next one is read near.
+    /// The extended timestamp to which the next one is near.
     newest: Option<i64>,
-    /// Frames up to this one were taken or given up.
+    /// The last frame that was taken or given up; earlier ones were, too.
     released: Option<i64>,
-    /// The highest sequence number of all.
+    /// The highest sequence number of all frames.
     highest: u64,
-    /// When a repair packet last came.
+    /// The arrival of the last repair packet.
     repaired: Option<Instant>,
     tables: TableCache,
 }
 
 impl Reassembler {
-    /// Frames in flight: half a second of reordering at 25 frames a second.
+    /// The most frames in flight: half a second of reordering at 25 frames a second.
     pub const MAX_FRAMES: usize = 12;
-    /// Bytes in flight: two pictures of 2040x2040 at 8 bits a pixel.
+    /// The most bytes in flight: two pictures of 2040x2040 at 8 bits a pixel.
     pub const MAX_BYTES: usize = 8 << 20;
 
-    /// A reassembler that has seen nothing.
+    /// Creates a reassembler without frames.
     pub fn new(payloads: impl Into<Payloads>) -> Self {
         Self {
             payloads: payloads.into(),
@@ -115,7 +114,7 @@ impl Reassembler {
         }
     }
 
-    /// The timestamp as it stands on an axis that does not wrap, near the newest one seen.
+    /// Returns the timestamp on an axis that does not wrap, near the newest one.
     pub fn extend(&self, timestamp: u32) -> i64 {
         match self.newest {
             Some(newest) => newest + i64::from(timestamp.wrapping_sub(newest as u32) as i32),
@@ -123,7 +122,7 @@ impl Reassembler {
         }
     }
 
-    /// Takes a packet. The second value is the frame that had to leave for it, if one had to.
+    /// Records a packet. The second value is the frame that was given up for lack of room, if one was.
     pub fn push(&mut self, packet: &MediaPacket<'_>) -> (Pushed, Option<i64>) {
         let payload = self.payloads.of(packet.payload_type);
         let Some(part) = Part::parse(payload, packet.payload) else {
@@ -154,7 +153,7 @@ impl Reassembler {
         (pushed, self.make_room())
     }
 
-    /// Gives the size of the uncompressed picture that this packet ends and the expected size, if the two differ.
+    /// Returns the size of the uncompressed picture that this packet ends and the expected size, if the two differ.
     pub fn other_size(&self, packet: &MediaPacket<'_>) -> Option<[(u16, u16); 2]> {
         if !packet.marker {
             return None;
@@ -173,7 +172,7 @@ impl Reassembler {
         self.repaired = Some(now);
     }
 
-    /// The frames in flight, oldest first.
+    /// Returns the frames in flight, oldest first.
     pub fn frames(&self) -> impl Iterator<Item = InFlight> + '_ {
         self.frames.iter().map(|(&timestamp, frame)| InFlight {
             timestamp,
@@ -185,7 +184,7 @@ impl Reassembler {
         })
     }
 
-    /// Takes a frame out. Later packets of it, and of older frames, are stale.
+    /// Takes a frame out. Later packets of this frame, and of older frames, are stale.
     pub fn take(
         &mut self,
         timestamp: i64,
@@ -196,7 +195,7 @@ impl Reassembler {
         Some(frame.finish(now))
     }
 
-    /// Forgets every frame, but not the tables, which hold for the life of the stream.
+    /// Forgets every frame, but not the tables, which apply for the life of the stream.
     pub fn reset(&mut self) {
         self.frames.clear();
         self.newest = None;
@@ -205,8 +204,8 @@ impl Reassembler {
         self.repaired = None;
     }
 
-    /// True if nothing that is missing is still expected: [`REORDERING`] packets with higher numbers
-    /// have overtaken it; and where repair packets come, which leave before the next frame, that has begun.
+    /// Returns true if no missing packet is expected any more: [`REORDERING`] packets with higher numbers have
+    /// overtaken it. If repair packets arrive, which leave before the next frame, that frame must have begun, too.
     fn is_settled(&self, timestamp: i64, frame: &Assembly) -> bool {
         let newer = self.newest.is_some_and(|newest| newest > timestamp);
         let Some(missing) = frame.last_missing() else {
@@ -217,7 +216,7 @@ impl Reassembler {
         (ended || newer) && self.highest >= missing.saturating_add(REORDERING)
     }
 
-    /// Gives up the oldest frame while there are too many, or too large ones.
+    /// Gives up the oldest frame while there are too many frames or bytes.
     fn make_room(&mut self) -> Option<i64> {
         let bytes: usize = self.frames.values().map(|frame| frame.bytes).sum();
         if self.frames.len() <= Self::MAX_FRAMES && bytes <= Self::MAX_BYTES {
@@ -229,25 +228,25 @@ impl Reassembler {
     }
 }
 
-/// A packet is lost once this many with higher numbers have come (RFC 5348 §5.1: NDUPACK).
+/// The arrivals with higher numbers after which a packet is lost (RFC 5348 §5.1: NDUPACK).
 const REORDERING: u64 = 3;
 
-/// Another repair packet may follow a repair packet within this time.
+/// The time after a repair packet within which another may follow.
 const REPAIRS_WITHIN: Duration = Duration::from_secs(1);
 
 /// The state of a frame that has not been taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InFlight {
-    /// Its extended timestamp.
+    /// The extended timestamp of the frame.
     pub timestamp: i64,
-    /// All of it is there.
+    /// True if all of the frame has arrived.
     pub complete: bool,
-    /// It is complete, or what is missing is not expected any more.
+    /// True if the frame is complete, or no missing packet is expected any more.
     pub settled: bool,
-    /// Its last packet arrived.
+    /// True if the last packet has arrived.
     pub ended: bool,
-    /// When a packet of it arrived last.
+    /// The arrival of the frame's latest packet.
     pub last_arrival: Instant,
-    /// The first and the last sequence number that came.
+    /// The first and the last sequence number that arrived.
     pub sequences: (u64, u64),
 }

@@ -1,4 +1,4 @@
-//! What the packets of a stream carry, and how a session description says so.
+//! The payload formats of a stream, and their parameters in a session description.
 
 use std::str::FromStr;
 
@@ -6,36 +6,36 @@ use evenkeel_codec::dif::System;
 
 use evenkeel_codec::{Codec, raw};
 
-/// What the packets of a stream carry.
+/// The payload format of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Payload {
-    /// RFC 2435.
+    /// JPEG (RFC 2435).
     Jpeg,
-    /// RFC 4175: 4:2:2, 8 bit, progressive, of this size, which no packet repeats.
+    /// Uncompressed video (RFC 4175): 4:2:2, 8 bit, progressive. No packet repeats the size.
     Raw {
-        /// Columns, an even number.
+        /// The width, an even number.
         width: u16,
-        /// Rows.
+        /// The height.
         height: u16,
     },
-    /// RFC 6184, packetisation mode 0 or 1.
+    /// H.264 (RFC 6184), packetisation mode 0 or 1.
     H264,
-    /// RFC 6469, 25 Mb/s.
+    /// DV (RFC 6469) at 25 Mb/s.
     Dv {
-        /// The scanning system, which every packet must be of.
+        /// The scanning system, which is the same in every packet.
         system: System,
-        /// True if the blocks of sound come with the blocks of the picture.
+        /// True if the blocks of sound accompany the blocks of the picture.
         audio: bool,
     },
 }
 
 impl Payload {
-    /// Uncompressed pictures of this size; `None` if there are none.
+    /// Returns the payload of uncompressed pictures of this size; `None` if there are none.
     pub fn raw(width: usize, height: usize) -> Option<Self> {
         raw::dimensions(width, height).map(|(width, height)| Self::Raw { width, height })
     }
 
-    /// The codec whose pictures these are.
+    /// Returns the codec of the pictures.
     pub const fn codec(self) -> Codec {
         match self {
             Self::Jpeg => Codec::Mjpeg,
@@ -45,7 +45,7 @@ impl Payload {
         }
     }
 
-    /// The media type's parameters of uncompressed video (RFC 4175 §6.1).
+    /// Returns the parameters of the media type for uncompressed video (RFC 4175 §6.1).
     pub(crate) fn raw_parameters(self) -> Option<String> {
         match self {
             Self::Raw { width, height } => Some(format!(
@@ -57,10 +57,10 @@ impl Payload {
         }
     }
 
-    /// What a description says of a stream of this codec.
+    /// Reads the parameters of a stream of this codec from a description.
     ///
     /// # Errors
-    /// If a parameter is not there, does not read, or names what we do not have.
+    /// Returns the parameter that is missing, malformed or unsupported.
     pub fn described(codec: Codec, parameters: &str) -> Result<Self, ParameterError> {
         match codec {
             Codec::Mjpeg => Ok(Self::Jpeg),
@@ -78,7 +78,7 @@ impl Payload {
                 }
                 Self::raw(number("width")?, number("height")?).ok_or(ParameterError::Raw("width"))
             }
-            // RFC 6184 §8.1: without the parameter it is mode 0.
+            // The default is mode 0 (RFC 6184 §8.1).
             Codec::H264 => match value(parameters, "packetization-mode") {
                 None | Some("0" | "1") => Ok(Self::H264),
                 Some(_) => Err(ParameterError::PacketizationMode),
@@ -89,7 +89,7 @@ impl Payload {
                 let system = systems.find(|system| system.is_encoded_as(encode));
                 Ok(Self::Dv {
                     system: system.ok_or(ParameterError::Dv("encode"))?,
-                    // RFC 6469 §3.1.1: without the parameter there is none.
+                    // The default is no audio (RFC 6469 §3.1.1).
                     audio: match value(parameters, "audio") {
                         None | Some("none") => false,
                         Some("bundled") => true,
@@ -101,7 +101,7 @@ impl Payload {
     }
 }
 
-/// What the packets of a stream carry, where the sender may change that as it runs.
+/// The payloads of a stream, between which the sender may change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Payloads {
     first: Payload,
@@ -109,12 +109,12 @@ pub struct Payloads {
 }
 
 impl Payloads {
-    /// A stream that begins with `first`; each of the `others` has the payload type that stands before it.
+    /// Creates the payloads of a stream that begins with `first`; each of the `others` follows its payload type.
     pub const fn new(first: Payload, others: Vec<(u8, Payload)>) -> Self {
         Self { first, others }
     }
 
-    /// Gives the payload of packets of this payload type. The session accepts payload types of the stream alone.
+    /// Returns the payload of packets of this payload type. The session accepts payload types of the stream alone.
     pub(crate) fn of(&self, payload_type: u8) -> Payload {
         let other = self
             .others
@@ -123,7 +123,7 @@ impl Payloads {
         other.map_or(self.first, |(_, payload)| *payload)
     }
 
-    /// The payload type of pictures of this codec; `None` if it is the first one's, or not of the stream.
+    /// Returns the payload type of pictures of this codec; `None` if it is the first, or not in the stream.
     pub(crate) fn payload_type(&self, codec: Codec) -> Option<u8> {
         let mut others = self.others.iter();
         let other = others.find(|(_, payload)| payload.codec() == codec);
@@ -137,16 +137,17 @@ impl From<Payload> for Payloads {
     }
 }
 
-/// The one sampling that we send and receive, and its bits.
+/// The only supported sampling, and its bits.
 const SAMPLING: &str = "YCbCr-4:2:2";
 const DEPTH: usize = 8;
 
-/// The colorimetry of pictures of this height. No source states its own; standard definition has BT.601's.
+/// Returns the colorimetry of pictures of this height. No source states its own, and standard definition has
+/// BT.601's.
 const fn colorimetry(height: u16) -> &'static str {
     if height <= 576 { "BT601-5" } else { "BT709-2" }
 }
 
-/// The value of `name=value` among those between semicolons, or spaces, as in RFC 6469's examples.
+/// Returns the value of `name=value` in a list with semicolons, or with spaces as in RFC 6469's examples.
 fn value<'a>(parameters: &'a str, name: &str) -> Option<&'a str> {
     parameters.split([';', ' ']).find_map(|parameter| {
         let (key, value) = parameter.trim().split_once('=')?;
@@ -154,7 +155,7 @@ fn value<'a>(parameters: &'a str, name: &str) -> Option<&'a str> {
     })
 }
 
-/// The parameter of a stream that is missing or has a value that we do not receive.
+/// The parameter of a stream that is missing or has an unsupported value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParameterError {
     /// A parameter of uncompressed video.

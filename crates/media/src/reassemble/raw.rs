@@ -1,4 +1,4 @@
-//! An uncompressed picture from RTP payloads (RFC 4175), each written where it says it belongs.
+//! Puts an uncompressed picture together from RTP payloads (RFC 4175): each names its place.
 
 use evenkeel_codec::picture::RawPicture;
 use evenkeel_rtp::packet::payload::raw::{GROUP_422, RawPayload};
@@ -7,15 +7,14 @@ use super::Refused;
 use super::coverage::Coverage;
 use crate::event::NotShown;
 
-/// The most packets of one frame: a picture of 3840x2160 in 4:2:2, 1,012 bytes in each.
+/// The most packets of one frame: a picture of 3840x2160 in 4:2:2, with 1,012 bytes in each.
 pub(super) const MAX_FRAME_PACKETS: usize = 16_384;
 
-/// The most pieces of a picture between which something is missing: a packet of a sender's is one, however many
-/// lines it has.
+/// The most separate pieces of a picture: a packet makes at most one, however many lines it has.
 const MAX_RANGES: usize = MAX_FRAME_PACKETS;
 
-/// Columns and rows of a picture whose last packet this is: its last line ends in the lower right corner. `None` if it is
-/// of a second field, which has half the lines.
+/// Returns the width and height of a picture by its last packet, whose last line ends in the lower right corner.
+/// Returns `None` for a second field, which has half the lines.
 pub(super) fn size_by_end(payload: &RawPayload<'_>) -> Option<(u16, u16)> {
     let (segment, pixels) = payload.segments().last()?;
     let columns = u16::try_from(pixels.len() / 2).ok()?;
@@ -23,7 +22,7 @@ pub(super) fn size_by_end(payload: &RawPayload<'_>) -> Option<(u16, u16)> {
     (!segment.second_field).then_some((width, segment.line + 1))
 }
 
-/// One picture being put together.
+/// A picture that is being put together.
 #[derive(Debug)]
 pub(super) struct RawAssembly {
     picture: RawPicture,
@@ -31,7 +30,7 @@ pub(super) struct RawAssembly {
 }
 
 impl RawAssembly {
-    /// A picture of which nothing has come.
+    /// Creates an empty picture.
     pub(super) fn new(width: u16, height: u16) -> Self {
         let size = 2 * usize::from(width) * usize::from(height);
         Self {
@@ -45,7 +44,7 @@ impl RawAssembly {
         }
     }
 
-    /// Takes in a packet. One that leaves the picture is refused as a whole.
+    /// Records a packet. A packet that exceeds the picture is refused as a whole.
     pub(super) fn push(&mut self, payload: &RawPayload<'_>) -> Result<(), Refused> {
         let stride = self.picture.stride();
         let inside = |line: u16, offset: u16, len: usize| {
@@ -72,12 +71,12 @@ impl RawAssembly {
         Ok(())
     }
 
-    /// Every sample is there.
+    /// Returns true if every sample has arrived.
     pub(super) fn is_complete(&self) -> bool {
         self.covered.is_whole(self.picture.data.len())
     }
 
-    /// The picture, with what is missing.
+    /// Returns the picture, with its missing parts.
     pub(super) fn finish(mut self) -> Result<RawPicture, NotShown> {
         self.picture.missing = self.covered.holes(self.picture.data.len())?;
         Ok(self.picture)

@@ -11,11 +11,11 @@ use proptest::prelude::*;
 const TICKS: u32 = 3_600;
 const DEADLINE: Duration = Duration::from_millis(150);
 
-/// A receiver, and frames of four packets each, every 40 ms, with 70 ms of transit.
+/// A receiver of frames with four packets each, every 40 ms, with 70 ms of transit.
 struct Bench {
     receiver: ReceivingSide,
     packetizer: Packetizer,
-    /// Added to every timestamp.
+    /// The offset that is added to every timestamp.
     offset: u32,
     rtt: Option<Duration>,
 }
@@ -57,7 +57,7 @@ impl Bench {
     }
 }
 
-/// The time this many milliseconds after the capture of frame `n`.
+/// Returns the time this many milliseconds after the capture of frame `n`.
 fn at(n: u32, ms: u64) -> Instant {
     Instant::from_millis(1_000 + u64::from(n) * 40 + ms)
 }
@@ -132,7 +132,8 @@ fn late_frame_is_shown_on_arrival_and_reported() {
     assert_eq!(late, 1);
 }
 
-/// A report that took 70 ms says that frames do as well; over a round trip of 100 ms they are 50 ms old then.
+/// A report with a transit of 70 ms shows that frames take as long. With a round trip of 100 ms they are then 50 ms
+/// old.
 #[test]
 fn timely_frame_is_not_held_beyond_the_deadline() {
     let mut bench = Bench::new();
@@ -209,7 +210,7 @@ fn unexpected_picture_size_is_reported_once() {
 }
 
 proptest! {
-    /// Whatever comes, what is due leaves: draining ends, and no wake-up stays in the past.
+    /// Whatever arrives, due frames leave: polling ends, and no wake-up remains in the past.
     #[test]
     fn polling_clears_every_wake_up_for_any_packets(
         packets in proptest::collection::vec(

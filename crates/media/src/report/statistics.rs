@@ -1,8 +1,8 @@
-//! Means over time and percentiles, in memory that does not grow.
+//! Means over time and percentiles, in memory of constant size.
 
 use tfrc::time::Instant;
 
-/// The mean over time of a quantity that holds from one sample to the next.
+/// The mean over time of a quantity that stays constant from one sample to the next.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TimeMean {
     previous: Option<(Instant, f64)>,
@@ -27,7 +27,7 @@ impl TimeMean {
     }
 }
 
-/// Counts in bins of one width, so that a percentile costs the same memory after a second and a week.
+/// Counts samples in bins of one width, so that memory does not grow with time.
 #[derive(Clone, Debug)]
 pub(super) struct Histogram {
     width: f64,
@@ -35,7 +35,7 @@ pub(super) struct Histogram {
     pub(super) count: u64,
 }
 
-/// What lies beyond the last bin is counted in it: ten seconds of delay, 1000 dB, 2000 %.
+/// The number of bins. The last one also counts all larger samples: ten seconds of delay, 1000 dB, 2000 %.
 const BINS: usize = 100_000;
 
 impl Histogram {
@@ -56,13 +56,13 @@ impl Histogram {
         self.count += 1;
     }
 
-    /// How many were at most this, to a bin.
+    /// Returns the number of samples up to `value`, with the error of a bin.
     pub(super) fn up_to(&self, value: f64) -> u64 {
         let bins = self.bins.iter().take((value / self.width) as usize);
         bins.map(|count| u64::from(*count)).sum()
     }
 
-    /// By nearest rank, to the middle of a bin.
+    /// Returns a percentile by nearest rank, as the middle of a bin.
     pub(super) fn percentile(&self, percent: f64) -> Option<f64> {
         let rank = (percent / 100.0 * self.count as f64).ceil().max(1.0) as u64;
         let mut seen = 0;

@@ -127,7 +127,7 @@ fn a_peer_that_has_left_leaves_no_gap() {
     let mut report = report_from(0);
     report.handle_shown(&shown(100, 50, 30.0));
     report.handle_event(&session(300, SessionEvent::PeerLeft));
-    // One was under way still.
+    // One frame was still in flight.
     report.handle_shown(&shown(340, 50, 30.0));
     report.handle_state(at(9_000), &State::default());
     assert_eq!(report.summary().longest_gap_ms, Some(200.0));
@@ -137,7 +137,7 @@ fn a_peer_that_has_left_leaves_no_gap() {
     report.handle_shown(&shown(9_240, 50, 30.0));
     report.handle_state(at(9_300), &State::default());
     assert_eq!(report.summary().longest_gap_ms, Some(240.0));
-    // This one breaks off, and another takes its place.
+    // This peer vanishes, and another replaces it.
     report.handle_event(&session(
         12_000,
         SessionEvent::PeerChanged { address, ssrc: 2 },
@@ -190,7 +190,7 @@ fn frames_are_counted_from_events() {
             summary.frames_discarded,
             summary.frames_frozen
         ),
-        // In the place of the superseded one another was shown.
+        // Another frame was shown instead of the superseded one.
         (2, 1, 1, 2, NotShown::ALL.len() as u64 - 1)
     );
 }

@@ -1,18 +1,18 @@
-//! What a session description says of a stream of H.264 (RFC 6184 §8.1).
+//! The parameters of H.264 in a session description (RFC 6184 §8.1).
 
 use evenkeel_codec::h264::parameter_sets;
 
-/// The media type's parameters for pictures of this size; `None` if there are none.
+/// Returns the media type's parameters for pictures of this size; `None` if there are none.
 ///
-/// The parameter sets are those that every keyframe repeats: with them a receiver that joins late, or
-/// that asks its decoder before the first picture comes, knows what to expect.
+/// The parameter sets are those that every keyframe repeats. They tell a receiver what to expect if it joins late,
+/// or configures its decoder before the first picture.
 pub(super) fn parameters(size: (usize, usize)) -> Option<String> {
     let sets = parameter_sets(size)?;
-    // profile_idc, the constraint flags and level_idc stand behind the NAL unit's header (H.264 §7.3.2.1.1).
+    // profile_idc, the constraint flags and level_idc follow the NAL unit's header (H.264 §7.3.2.1.1).
     let &[_, profile, constraints, level, ..] = sets.sequence.as_slice() else {
         return None;
     };
-    // OpenH264 sets constraint_set3_flag, which is reserved but at level 11, and there means 1b (§A.3.4).
+    // OpenH264 sets constraint_set3_flag, which is reserved except at level 11, where it means 1b (§A.3.4).
     let constraints = constraints & !0x10;
     Some(format!(
         "packetization-mode=1; profile-level-id={profile:02x}{constraints:02x}{level:02x}; \
@@ -22,7 +22,7 @@ pub(super) fn parameters(size: (usize, usize)) -> Option<String> {
     ))
 }
 
-/// RFC 4648 §4.
+/// Encodes base64 (RFC 4648 §4).
 fn base64(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn bytes_are_told_in_letters() {
-        // RFC 4648 §10.
+        // The rows are the examples of RFC 4648 §10.
         for (bytes, letters) in [
             ("", ""),
             ("f", "Zg=="),

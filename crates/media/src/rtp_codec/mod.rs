@@ -6,19 +6,19 @@ use evenkeel_codec::{Codec, dv};
 
 use crate::reassemble::Payload;
 
-/// What RTP and a session description say of a codec.
+/// The properties of a codec in RTP and in a session description.
 pub trait RtpCodec: Sized {
-    /// The codec's name in a session description.
+    /// Returns the codec's name in a session description.
     fn encoding(self) -> &'static str;
 
-    /// The payload type: the static one (RFC 3551 §6), or else a dynamic one.
+    /// Returns the payload type: the static one (RFC 3551 §6), or else a dynamic one.
     fn payload_type(self) -> u8;
 
-    /// The content of the codec's packets, for pictures of this size; `None` if the codec has no such pictures.
+    /// Returns the payload of pictures of this size; `None` if the codec has no such pictures.
     fn payload(self, size: (usize, usize)) -> Option<Payload>;
 
-    /// The media type's parameters for pictures of this size (RFC 4175 §6.1, RFC 6184 §8.1, RFC 6469 §3.2), if the codec
-    /// has any.
+    /// Returns the media type's parameters for pictures of this size (RFC 4175 §6.1, RFC 6184 §8.1, RFC 6469 §3.2),
+    /// if the codec has any.
     fn parameters(self, size: (usize, usize)) -> Option<String>;
 }
 
@@ -58,7 +58,7 @@ impl RtpCodec for Codec {
             Self::Mjpeg => None,
             Self::Raw => self.payload(size)?.raw_parameters(),
             Self::H264 => h264::parameters(size),
-            // All blocks of a frame are sent, and so its sound (RFC 6469 §3.2.1).
+            // All blocks of a frame are sent, including its sound (RFC 6469 §3.2.1).
             Self::Dv => {
                 dv::system(size).map(|system| format!("encode={}; audio=bundled", system.encode()))
             }

@@ -72,7 +72,7 @@ fn requested_keyframes_are_a_round_trip_apart() {
     sender.request_keyframe(at(10), &PATH);
     sender.request_keyframe(at(20), &PATH);
     assert!(codes_keyframe(&mut sender, 40));
-    // 99 ms after the one that was coded, the peer cannot have seen it.
+    // The keyframe was coded 99 ms ago, so the peer cannot have received it.
     sender.request_keyframe(at(139), &PATH);
     assert!(!codes_keyframe(&mut sender, 139));
     sender.request_keyframe(at(140), &PATH);

@@ -1,4 +1,4 @@
-//! Arbitrary calls of the model, with numbers, times and rates of any size.
+//! Tests of arbitrary calls of the model, with numbers, times and rates of any size.
 
 use alloc::vec::Vec;
 use proptest::prelude::*;
@@ -34,7 +34,7 @@ enum Input {
     Lost(u64),
 }
 
-/// Mostly small numbers, and the extremes.
+/// Generates mostly small numbers, and the extremes.
 fn number() -> impl Strategy<Value = u64> {
     prop_oneof![8 => 0..200u64, 1 => any::<u64>(), 1 => Just(u64::MAX)]
 }

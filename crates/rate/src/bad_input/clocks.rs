@@ -1,4 +1,4 @@
-//! Clocks of a receiver that step, drift, stand or jump, and reports that are lost, doubled or late.
+//! Tests of receiver clocks that step, drift, stand or jump, and of reports that are lost, doubled or late.
 
 use proptest::prelude::*;
 use tfrc::time::Instant;

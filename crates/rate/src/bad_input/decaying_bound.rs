@@ -1,4 +1,4 @@
-//! TFRC's X that decays between two frames.
+//! Tests of an X of TFRC that decays between two frames.
 
 use tfrc::time::{Duration, Instant};
 use tfrc::units::Bytes;

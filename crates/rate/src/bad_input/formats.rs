@@ -1,4 +1,4 @@
-//! Reports of transit times whose clock is false, and changes of a report's format.
+//! Tests of transit reports whose clock is false, and of changes of a report's format.
 
 use tfrc::time::{Duration, Instant};
 

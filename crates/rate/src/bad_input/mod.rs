@@ -81,7 +81,7 @@ impl Faults {
         reordered: 0.0,
     };
 
-    /// True for this share of the calls.
+    /// Returns true for this share of the calls.
     fn happens(&mut self, share: f64) -> bool {
         self.random = self
             .random
@@ -187,7 +187,7 @@ impl FaultyFlow {
         }
     }
 
-    /// Sends one frame and takes in the reports that arrive meanwhile.
+    /// Sends one frame and handles the reports that arrive meanwhile.
     fn run_frame(&mut self) {
         let captured = self.now;
         self.handle_reports(captured);
@@ -272,7 +272,8 @@ fn assert_recovery(format: ReportFormat, steps: &[(&str, ClockFault)]) {
     }
 }
 
-/// TFRC's X in bytes per second. The first leaves the link to the model; the second alone keeps the queue short.
+/// TFRC's X in bytes per second. The first constant leaves the link to the model; the second alone keeps the queue
+/// short.
 const X: f64 = 1e6;
 const LOW_X: f64 = 0.9 * LINK;
 

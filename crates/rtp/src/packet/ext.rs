@@ -1,4 +1,4 @@
-//! RTP header extensions (RFC 8285) and TFRC's element among them.
+//! RTP header extensions (RFC 8285), among them the element of TFRC.
 
 use std::time::Duration;
 
@@ -6,26 +6,27 @@ use crate::packet::wire::{ParseError, Reader, Writer};
 
 /// The "defined by profile" field that announces one-byte element headers (RFC 8285 §4.2).
 pub const ONE_BYTE_PROFILE: u16 = 0xbede;
-/// The same for two-byte element headers, whose lower four bits belong to the application (§4.3).
+/// The "defined by profile" field that announces two-byte element headers; its lower four bits belong to the
+/// application (§4.3).
 pub const TWO_BYTE_PROFILE: u16 = 0x1000;
 
 /// One element of a header extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Element<'a> {
-    /// Its local identifier: 1 to 14 in the one-byte form, 1 to 255 in the two-byte form.
+    /// The local identifier: 1 to 14 in the one-byte form, 1 to 255 in the two-byte form.
     pub id: u8,
-    /// Its data: 1 to 16 bytes in the one-byte form, 0 to 255 in the two-byte form.
+    /// The data: 1 to 16 bytes in the one-byte form, 0 to 255 in the two-byte form.
     pub data: &'a [u8],
 }
 
 impl Element<'_> {
-    /// The bytes of this element in the one-byte form, before padding.
+    /// Returns the length of this element in the one-byte form, before padding.
     pub const fn one_byte_len(&self) -> usize {
         1 + self.data.len()
     }
 }
 
-/// Iterates over the elements of an extension. It ends after the first error.
+/// Iterates over the elements of an extension, up to the first error.
 #[derive(Clone, Debug)]
 pub struct Elements<'a> {
     reader: Reader<'a>,
@@ -36,12 +37,12 @@ pub struct Elements<'a> {
 enum Form {
     OneByte,
     TwoByte,
-    /// Not an extension that RFC 8285 describes, or one that has been read to its end.
+    /// The extension has ended, or RFC 8285 does not describe it.
     Over,
 }
 
-/// The elements of an extension with the given "defined by profile" field. An unknown profile has
-/// no elements: RFC 3550 §5.3.1 lets a receiver ignore it.
+/// Returns the elements of an extension with the given "defined by profile" field. An unknown profile has no
+/// elements, because RFC 3550 §5.3.1 lets a receiver ignore it.
 pub const fn elements(profile: u16, data: &[u8]) -> Elements<'_> {
     let form = if profile == ONE_BYTE_PROFILE {
         Form::OneByte
@@ -77,7 +78,7 @@ impl<'a> Iterator for Elements<'a> {
 }
 
 impl<'a> Elements<'a> {
-    /// The next element, or `None` for a byte of padding and for the end marker.
+    /// Reads the next element; `None` for a byte of padding and for the end marker.
     fn element(&mut self) -> Result<Option<Element<'a>>, ParseError> {
         let head = self.reader.u8("element id")?;
         if head == 0 {
@@ -88,7 +89,7 @@ impl<'a> Elements<'a> {
             Form::OneByte | Form::Over => (head >> 4, usize::from(head & 0xf) + 1),
         };
         if self.form == Form::OneByte && matches!(id, 0 | 15) {
-            // §4.1.2, §4.2: 15, and 0 with a length, end the processing of the extension.
+            // Identifier 15, and identifier 0 with a length, end the processing of the extension (§4.1.2, §4.2).
             self.form = Form::Over;
             return Ok(None);
         }
@@ -97,14 +98,14 @@ impl<'a> Elements<'a> {
     }
 }
 
-/// The bytes of an extension in the one-byte form: its header, the elements and their padding.
+/// Returns the length of an extension in the one-byte form: its header, the elements and their padding.
 pub fn one_byte_len(elements: &[Element<'_>]) -> usize {
     let data: usize = elements.iter().map(Element::one_byte_len).sum();
     4 + data.next_multiple_of(4)
 }
 
-/// Writes a whole extension in the one-byte form. `None` if `buf` is too short or an element does
-/// not fit the form.
+/// Writes a whole extension in the one-byte form. Returns `None` if `buf` is too short or an element does not fit
+/// the form.
 pub(crate) fn emit_one_byte(elements: &[Element<'_>], writer: &mut Writer<'_>) -> Option<()> {
     let words = (one_byte_len(elements) - 4) / 4;
     writer.u16(ONE_BYTE_PROFILE)?;
@@ -119,27 +120,27 @@ pub(crate) fn emit_one_byte(elements: &[Element<'_>], writer: &mut Writer<'_>) -
     writer.pad_to_word()
 }
 
-/// `urn:ietf:params:rtp-hdrext:rtt-sendts`: what a TFRC sender tells its receiver with each packet,
-/// as in draft-ietf-avt-tfrc-profile-10.
+/// The `rtt-sendts` element (draft-ietf-avt-tfrc-profile-10): R and the send time, which a TFRC sender states in
+/// each packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RttSendTs {
     /// The sender's round-trip time in microseconds, 24 bits; 0 before it knows one.
     pub rtt_micros: u32,
-    /// The sender's clock when the packet left, in microseconds modulo 2^32.
+    /// The departure of the packet on the sender's clock, in microseconds modulo 2^32.
     pub send_time: u32,
 }
 
 impl RttSendTs {
     /// The URI that SDP maps to an identifier.
     pub const URI: &'static str = "urn:ietf:params:rtp-hdrext:rtt-sendts";
-    /// The identifier that our SDP gives to the element.
+    /// The identifier of the element in our SDP.
     pub const DEFAULT_ID: u8 = 1;
-    /// The bytes of its data.
+    /// The length of the data in bytes.
     pub const LEN: usize = 7;
     const MAX_RTT_MICROS: u32 = (1 << 24) - 1;
 
-    /// A round-trip time that is known is at least 1 µs, so that it does not read as unknown, and
-    /// at most the 16.8 s that the field can hold.
+    /// Creates the element. A known round-trip time is at least 1 µs, so that it does not read as unknown, and at
+    /// most the 16.8 s that fit into the field.
     pub fn new(rtt: Option<Duration>, send_time: u32) -> Self {
         let rtt_micros = rtt.map_or(0, |rtt| {
             rtt.as_micros().clamp(1, u128::from(Self::MAX_RTT_MICROS)) as u32
@@ -150,7 +151,7 @@ impl RttSendTs {
         }
     }
 
-    /// The round-trip time, if the sender knows one.
+    /// Returns the round-trip time, if the sender knows one.
     pub fn rtt(&self) -> Option<Duration> {
         (self.rtt_micros != 0).then(|| Duration::from_micros(self.rtt_micros.into()))
     }
@@ -170,7 +171,7 @@ impl RttSendTs {
         Ok(this)
     }
 
-    /// The data of the element.
+    /// Returns the data of the element.
     pub fn to_bytes(self) -> [u8; Self::LEN] {
         let [_, r1, r2, r3] = self.rtt_micros.min(Self::MAX_RTT_MICROS).to_be_bytes();
         let [t1, t2, t3, t4] = self.send_time.to_be_bytes();
@@ -178,8 +179,9 @@ impl RttSendTs {
     }
 }
 
-/// The transport-wide sequence number (draft-holmer-rmcat-transport-wide-cc-extensions-01 §2): two bytes by
-/// which [`crate::packet::rtcp::twcc`] names a packet.
+/// The transport-wide sequence number, by which [`crate::packet::rtcp::twcc`] names a packet.
+///
+/// The number has two bytes (draft-holmer-rmcat-transport-wide-cc-extensions-01 §2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransportSequence(pub u16);
 
@@ -187,12 +189,12 @@ impl TransportSequence {
     /// The URI that SDP maps to an identifier.
     pub const URI: &'static str =
         "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
-    /// The identifier that our SDP gives to the element.
+    /// The identifier of the element in our SDP.
     pub const DEFAULT_ID: u8 = 2;
-    /// The bytes of its data.
+    /// The length of the data in bytes.
     pub const LEN: usize = 2;
 
-    /// The data of the element.
+    /// Returns the data of the element.
     pub const fn to_bytes(self) -> [u8; Self::LEN] {
         self.0.to_be_bytes()
     }

@@ -1,4 +1,4 @@
-//! Wire formats: checked views to read, plain values to write. No file here knows the session.
+//! Wire formats: checked views to read, plain values to write. No file here depends on the session.
 
 pub mod ext;
 pub mod flexfec;

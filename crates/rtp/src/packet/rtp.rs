@@ -10,27 +10,27 @@ use crate::packet::wire::Writer;
 /// The bytes of the fixed header, without CSRCs and extension.
 pub const HEADER_LEN: usize = 12;
 
-/// `instant` on a media clock of `clock_rate` ticks a second that was zero at [`Instant::ZERO`].
+/// Returns `instant` on a media clock of `clock_rate` ticks a second that was zero at [`Instant::ZERO`].
 pub const fn media_time(instant: Instant, clock_rate: u32) -> u32 {
     (instant.as_nanos() as u128 * clock_rate as u128 / 1_000_000_000) as u32
 }
 
-/// True if a datagram on a port that RTP and RTCP share is RTCP: its second byte is a packet type
-/// of 192 to 223 (RFC 5761 §4). An RTP payload type must therefore not be 64 to 95.
+/// Returns true if a datagram on a port that RTP and RTCP share is RTCP. Its second byte is then a packet type of
+/// 192 to 223 (RFC 5761 §4), so an RTP payload type must not be 64 to 95.
 pub fn is_rtcp(datagram: &[u8]) -> bool {
     matches!(datagram.get(1), Some(192..=223))
 }
 
-/// Why bytes are no RTP packet, and at which offset.
+/// The error that bytes are no RTP packet, with its offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RtpError {
-    /// The packet ends before the fixed header and its CSRCs do; the offset is its end.
+    /// The packet ends within the fixed header or its CSRCs; the offset is its end.
     Truncated(usize),
     /// The version is not 2.
     Version,
-    /// The header extension runs past the packet; the offset is where it begins.
+    /// The header extension exceeds the packet; the offset is the start of the extension.
     Extension(usize),
-    /// The padding is longer than the payload, or zero; the offset is that of its count.
+    /// The padding is longer than the payload, or zero; the offset is the place of its count.
     Padding(usize),
 }
 
@@ -99,7 +99,7 @@ impl<'a> RtpPacket<'a> {
         })
     }
 
-    /// The fixed header's fields.
+    /// Returns the fields of the fixed header.
     pub fn header(&self) -> RtpHeader {
         let h = self.header;
         RtpHeader {
@@ -111,32 +111,32 @@ impl<'a> RtpPacket<'a> {
         }
     }
 
-    /// The first of the contributing sources; a repair packet names there whom it repairs (RFC 8627 §4.2.1).
+    /// Returns the first contributing source; in a repair packet this is the protected source (RFC 8627 §4.2.1).
     pub fn first_csrc(&self) -> Option<u32> {
         let csrc = self.csrcs.first_chunk()?;
         Some(u32::from_be_bytes(*csrc))
     }
 
-    /// The elements of the header extension (RFC 8285); none if there is no such extension.
+    /// Returns the elements of the header extension (RFC 8285); none if there is no such extension.
     pub fn elements(&self) -> Elements<'a> {
         let (profile, data) = self.extension.unwrap_or_default();
         ext::elements(profile, data)
     }
 
-    /// What follows the headers, padding removed.
+    /// Returns the bytes after the headers, without padding.
     pub fn payload(&self) -> &'a [u8] {
         self.payload
     }
 }
 
-/// The fixed header of a packet: version 2, no padding, no CSRC but what [`emit_for`](Self::emit_for) adds.
+/// The fixed header of a packet: version 2, no padding, and no CSRC except the one of [`emit_for`](Self::emit_for).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RtpHeader {
-    /// What the payload is, 7 bits.
+    /// The payload type, 7 bits.
     pub payload_type: u8,
-    /// For video: the last packet of a frame.
+    /// The marker: in video, the last packet of a frame.
     pub marker: bool,
-    /// One higher for each packet sent, modulo 2^16.
+    /// The sequence number, which grows by one a packet, modulo 2^16.
     pub sequence: u16,
     /// The sampling instant, in ticks of the media clock modulo 2^32.
     pub timestamp: u32,
@@ -145,13 +145,13 @@ pub struct RtpHeader {
 }
 
 impl RtpHeader {
-    /// Writes the header, and `elements` as a one-byte header extension if there are any. Gives the
-    /// length, or `None` if `buf` is too short or something is out of its range.
+    /// Writes the header, and `elements` as a one-byte header extension if there are any. Returns the length, or
+    /// `None` if `buf` is too short or a value is out of its range.
     pub fn emit(&self, elements: &[Element<'_>], buf: &mut [u8]) -> Option<usize> {
         self.emit_for(None, elements, buf)
     }
 
-    /// The same, with a contributing source if one is given.
+    /// Writes the same, with a contributing source if one is given.
     pub fn emit_for(
         &self,
         csrc: Option<u32>,
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Two CSRCs, a one-byte extension of one word, three bytes of payload, five of padding.
+    /// The packet has two CSRCs, a one-byte extension of one word, three bytes of payload and five of padding.
     const FULL: [u8; 36] = [
         0xb2, 0x9a, 0x12, 0x34, 0, 0, 0, 9, 0xde, 0xad, 0xbe, 0xef, // fixed
         0, 0, 0, 1, 0, 0, 0, 2, // CSRCs

@@ -1,23 +1,22 @@
-//! Reading and writing big-endian fields without a panic: what every codec here is made of, and
-//! those that share a socket with it.
+//! Reads and writes big-endian fields without a panic, for the wire formats of this crate and its neighbours.
 
 use std::fmt;
 
-/// Why bytes are not what they should be: the field, and where in the input it begins.
+/// The error that bytes are malformed: the field, and its offset in the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParseError {
     /// The input ends before the field does.
     Truncated {
         /// The field.
         field: &'static str,
-        /// The place of its first byte, in bytes from the beginning.
+        /// The offset of the field's first byte.
         offset: usize,
     },
-    /// The field has a value that the format forbids, or that we do not read.
+    /// The field has a value that the format forbids or this crate does not read.
     Invalid {
         /// The field.
         field: &'static str,
-        /// The place of its first byte, in bytes from the beginning.
+        /// The offset of the field's first byte.
         offset: usize,
     },
 }
@@ -41,17 +40,17 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// At the first of `bytes`.
+    /// Creates a reader at the first of `bytes`.
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, offset: 0 }
     }
 
-    /// The number of bytes that were read.
+    /// Returns the number of bytes that were read.
     pub const fn offset(&self) -> usize {
         self.offset
     }
 
-    /// The next `len` bytes.
+    /// Reads the next `len` bytes.
     pub fn take(&mut self, len: usize, field: &'static str) -> Result<&'a [u8], ParseError> {
         let offset = self.offset;
         let taken = self
@@ -62,38 +61,38 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
-    /// The next byte.
+    /// Reads the next byte.
     pub fn u8(&mut self, field: &'static str) -> Result<u8, ParseError> {
         Ok(self.array::<1>(field)?[0])
     }
 
-    /// The next two bytes.
+    /// Reads the next two bytes.
     pub fn u16(&mut self, field: &'static str) -> Result<u16, ParseError> {
         Ok(u16::from_be_bytes(self.array(field)?))
     }
 
-    /// The next three bytes.
+    /// Reads the next three bytes.
     pub fn u24(&mut self, field: &'static str) -> Result<u32, ParseError> {
         let [a, b, c] = self.array(field)?;
         Ok(u32::from_be_bytes([0, a, b, c]))
     }
 
-    /// The next four bytes.
+    /// Reads the next four bytes.
     pub fn u32(&mut self, field: &'static str) -> Result<u32, ParseError> {
         Ok(u32::from_be_bytes(self.array(field)?))
     }
 
-    /// The next eight bytes.
+    /// Reads the next eight bytes.
     pub fn u64(&mut self, field: &'static str) -> Result<u64, ParseError> {
         Ok(u64::from_be_bytes(self.array(field)?))
     }
 
-    /// The bytes that were not read yet.
+    /// Returns the bytes that were not read yet.
     pub fn rest(&self) -> &'a [u8] {
         &self.bytes[self.offset..]
     }
 
-    /// Nothing, of what `field` is the whole of.
+    /// Checks that no bytes remain, which would belong to `field`.
     pub fn end(&self, field: &'static str) -> Result<(), ParseError> {
         if self.rest().is_empty() {
             Ok(())
@@ -110,7 +109,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A cursor over a buffer; every write gives `None` once the buffer is full.
+/// A cursor over a buffer; every write returns `None` once the buffer is full.
 #[derive(Debug)]
 pub struct Writer<'a> {
     buf: &'a mut [u8],
@@ -118,28 +117,28 @@ pub struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// At the first byte of `buf`.
+    /// Creates a writer at the first byte of `buf`.
     pub const fn new(buf: &'a mut [u8]) -> Self {
         Self { buf, len: 0 }
     }
 
-    /// The number of bytes that were written.
+    /// Returns the number of bytes that were written.
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// True if nothing was written.
+    /// Returns true if no bytes were written.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Bytes as they are.
+    /// Writes bytes.
     pub fn bytes(&mut self, bytes: &[u8]) -> Option<()> {
         self.space(bytes.len())?.copy_from_slice(bytes);
         Some(())
     }
 
-    /// Space for so many bytes, which hold what they held before.
+    /// Reserves `len` bytes, which keep their content.
     pub fn space(&mut self, len: usize) -> Option<&mut [u8]> {
         let start = self.len;
         let space = self.buf.get_mut(start..start.checked_add(len)?)?;
@@ -147,32 +146,32 @@ impl<'a> Writer<'a> {
         Some(space)
     }
 
-    /// One byte.
+    /// Writes one byte.
     pub fn u8(&mut self, value: u8) -> Option<()> {
         self.bytes(&[value])
     }
 
-    /// Two bytes.
+    /// Writes two bytes.
     pub fn u16(&mut self, value: u16) -> Option<()> {
         self.bytes(&value.to_be_bytes())
     }
 
-    /// The lower 24 bits.
+    /// Writes the lower 24 bits.
     pub fn u24(&mut self, value: u32) -> Option<()> {
         self.bytes(&value.to_be_bytes()[1..])
     }
 
-    /// Four bytes.
+    /// Writes four bytes.
     pub fn u32(&mut self, value: u32) -> Option<()> {
         self.bytes(&value.to_be_bytes())
     }
 
-    /// Eight bytes.
+    /// Writes eight bytes.
     pub fn u64(&mut self, value: u64) -> Option<()> {
         self.bytes(&value.to_be_bytes())
     }
 
-    /// Zeros up to the next multiple of four.
+    /// Writes zeros up to the next multiple of four.
     pub fn pad_to_word(&mut self) -> Option<()> {
         let missing = self.len.next_multiple_of(4) - self.len;
         self.bytes(&[0; 3][..missing])

@@ -1,4 +1,4 @@
-//! What a session is told when it starts.
+//! The configuration of a session.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,50 +10,50 @@ use crate::ntp::NtpTime;
 use crate::packet::ext::{RttSendTs, TransportSequence};
 use crate::packet::rtcp::FeedbackMode;
 
-/// One end of an RTP session: what it is called, whom it talks to, what it sends and receives.
+/// The configuration of one end of an RTP session: its name, its peer, and the media that it sends and receives.
 ///
-/// [`Config::new`] gives the defaults; set the public fields on top.
+/// [`Config::new`] gives the defaults; set the public fields afterwards.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Our synchronisation source; drawn from the seed if `None` (RFC 3550 §8.1).
     pub ssrc: Option<u32>,
-    /// Our canonical name (RFC 3550 §6.5.1), at most 255 bytes; what is longer is cut at a character.
+    /// Our canonical name (RFC 3550 §6.5.1), at most 255 bytes; a longer one is cut at a character.
     pub cname: String,
-    /// With `cname`, seeds our SSRC, the first sequence number and timestamp, and the RTCP
+    /// The seed, together with `cname`, of our SSRC, the first sequence number and timestamp, and the RTCP
     /// randomisation.
     pub seed: u64,
-    /// The peer, where it is known: nobody else is then listened to. A receiver that is given
-    /// `None` latches to the first source of valid media.
+    /// The address of the peer, where it is known: all other addresses are then ignored. With `None` a receiver
+    /// accepts the first source of valid media as its peer.
     pub peer: Option<SocketAddr>,
-    /// What we send; `None` for a receiver.
+    /// The media that we send; `None` for a receiver.
     pub send: Option<SendConfig>,
-    /// What we receive; `None` for a sender.
+    /// The media that we receive; `None` for a sender.
     pub receive: Option<ReceiveConfig>,
-    /// FMT of the TFRC feedback message (RTPFB, PT 205), 1 to 31; what is not counts as the default.
+    /// The FMT of the TFRC feedback message (RTPFB, PT 205), 1 to 31; another value counts as the default.
     pub feedback_format: u8,
-    /// Identifier of the `rtt-sendts` header extension, 1 to 14 (RFC 8285 §4.2); what is not counts
-    /// as the default.
+    /// The identifier of the `rtt-sendts` header extension, 1 to 14 (RFC 8285 §4.2); another value counts as the
+    /// default.
     pub extension_id: u8,
-    /// Identifier of the transport-wide sequence number, 1 to 14 and not `extension_id`; what is not
-    /// counts as the default. It is sent with [`FeedbackMode::Twcc`] alone.
+    /// The identifier of the transport-wide sequence number, 1 to 14 and not `extension_id`; another value counts
+    /// as the default. Only [`FeedbackMode::Twcc`] sends this number.
     pub transport_sequence_id: u8,
-    /// Sends media as ECT(0), where the feedback tells of marks. For ends that know it of each other: a description
-    /// does not say it (RFC 8888 §7 asks for `a=ecn-capable-rtp` where it is to).
+    /// Sends media as ECT(0), where the feedback reports marks. Both ends must agree on it by other means, because
+    /// our descriptions do not state it (RFC 8888 §7 requires `a=ecn-capable-rtp` for that).
     pub ecn: bool,
-    /// The wall-clock time at [`Instant::ZERO`](tfrc::time::Instant::ZERO), which the caller's clock
-    /// leaves open. Sender reports carry it, and two ends whose wall clocks agree measure delay by it.
+    /// The wall-clock time at [`Instant::ZERO`](tfrc::time::Instant::ZERO), which the caller's clock does not
+    /// define. Sender reports carry it, and two ends whose wall clocks agree measure delay by it.
     pub wallclock: NtpTime,
-    /// RTCP may be of reduced size once the peer was seen to hear us (RFC 5506), and feedback leaves when TFRC
-    /// wants it. Without it feedback is a part of compounds, and with [`FeedbackMode::App`] of those alone that
-    /// leave by RTCP's timer.
+    /// Permits RTCP of reduced size once the peer shows that it receives us (RFC 5506); feedback then leaves at
+    /// TFRC's times. Otherwise feedback is sent only in compounds, with [`FeedbackMode::App`] only in those at
+    /// RTCP's own times.
     pub reduced_size: bool,
-    /// The bandwidth of the session, as `b=AS` states it: 5 % of it is RTCP's, and the reduced
-    /// minimum interval is 360 s over it in kb/s (RFC 3550 §6.2).
+    /// The bandwidth of the session, as in `b=AS`: RTCP gets 5 % of it, and the reduced minimum interval is 360 s
+    /// divided by the bandwidth in kb/s (RFC 3550 §6.2).
     pub bandwidth: Rate,
 }
 
 impl Config {
-    /// FMT of the TFRC feedback in the last profile draft; reserved by RFC 5104, hence configurable.
+    /// The FMT of TFRC feedback in the last profile draft; RFC 5104 reserves it, so it can be configured.
     pub const FEEDBACK_FORMAT: u8 = 2;
     /// The default of [`Config::extension_id`].
     pub const EXTENSION_ID: u8 = RttSendTs::DEFAULT_ID;
@@ -62,7 +62,7 @@ impl Config {
     /// The bandwidth of a session that states none.
     pub const BANDWIDTH: Rate = Rate::from_bits_per_sec(1e6);
 
-    /// An endpoint named `cname` that as yet neither sends nor receives.
+    /// Creates the configuration of an end named `cname` that neither sends nor receives yet.
     pub fn new(cname: impl Into<String>, seed: u64) -> Self {
         Self {
             ssrc: None,
@@ -81,7 +81,7 @@ impl Config {
         }
     }
 
-    /// True if a direction works with this feedback.
+    /// Returns true if one direction uses this feedback.
     pub(super) fn works_with(&self, mode: FeedbackMode) -> bool {
         self.send.as_ref().is_some_and(|send| send.feedback == mode)
             || self
@@ -90,7 +90,7 @@ impl Config {
                 .is_some_and(|receive| receive.feedback == mode)
     }
 
-    /// Checks the configurations of TFRC, which [`Session::new`](super::Session::new) demands.
+    /// Checks the TFRC configurations; [`Session::new`](super::Session::new) requires valid ones.
     ///
     /// # Errors
     ///
@@ -105,7 +105,7 @@ impl Config {
             .map_or(Ok(()), |receive| receive.tfrc.validate())
     }
 
-    /// Brings into its range what the wire could not carry: such a session would be mute.
+    /// Replaces values that the wire cannot carry, which would make the session mute.
     pub(super) fn clamp(&mut self) {
         truncate(&mut self.cname, MAX_CNAME);
         if !matches!(self.feedback_format, 1..=31) {
@@ -125,7 +125,7 @@ impl Config {
         }
         if let Some(send) = &mut self.send {
             send.payload_type = clamp_payload_type(send.payload_type);
-            // Reports by RFC 8888 name packets by the numbers of one source.
+            // RFC 8888 reports name packets by the numbers of one source.
             if send.feedback == FeedbackMode::Ccfb && send.repair.is_some() {
                 send.feedback = FeedbackMode::Twcc;
             }
@@ -151,7 +151,7 @@ const MAX_CNAME: usize = 255;
 /// The first of the dynamic payload types (RFC 3551 §6).
 const FIRST_DYNAMIC: u8 = 96;
 
-/// With the marker bit, 64 to 95 would read as RTCP (RFC 5761 §4).
+/// Replaces payload types 64 to 95, which would read as RTCP with the marker bit (RFC 5761 §4).
 pub(super) const fn clamp_payload_type(payload_type: u8) -> u8 {
     match payload_type {
         64..=95 | 128.. => FIRST_DYNAMIC,
@@ -170,46 +170,45 @@ fn truncate(text: &mut String, len: usize) {
 /// The media that we send.
 #[derive(Clone, Debug)]
 pub struct SendConfig {
-    /// RTP payload type, 0 to 63 or 96 to 127 (RFC 5761 §4); what is not counts as 96.
+    /// The RTP payload type, 0 to 63 or 96 to 127 (RFC 5761 §4); another value counts as 96.
     pub payload_type: u8,
-    /// Ticks of the media clock in a second; 90 000 for every video payload.
+    /// The ticks of the media clock in a second; 90 000 for every video payload.
     pub clock_rate: u32,
-    /// The largest RTP packet, headers included: the UDP payload. What
-    /// exceeds [`MAX_DATAGRAM`](crate::endpoint::MAX_DATAGRAM) no session of ours takes.
+    /// The largest RTP packet, headers included: the UDP payload. Our sessions receive no datagram that exceeds
+    /// [`MAX_DATAGRAM`](crate::endpoint::MAX_DATAGRAM).
     pub packet_size: Bytes,
-    /// How TFRC behaves. Its segment size is taken from `segment_size` or `packet_size`, whatever stands here, but
-    /// for [`SenderConfig::small_packets`], where it is that of others' packets.
+    /// The configuration of TFRC. `segment_size` or `packet_size` replaces its segment size, except with
+    /// [`SenderConfig::small_packets`], where the segment size is that of other flows.
     pub tfrc: SenderConfig,
-    /// TFRC's s where it is not `packet_size`: X is in proportion to it, so that more of it takes more than the
-    /// share of a flow of such packets. For experiments. Both sizes count as the nearest of [`SenderConfig::SEGMENT_SIZES`].
+    /// TFRC's s where it is not `packet_size`, for experiments. X is proportional to s, so a larger s takes more
+    /// than the share of a flow. Both sizes count as the nearest of [`SenderConfig::SEGMENT_SIZES`].
     pub segment_size: Option<Bytes>,
-    /// What receivers report.
+    /// The report format that receivers use.
     pub feedback: FeedbackMode,
-    /// How p and X_recv are computed from what came, where that is ours to do.
+    /// The estimator of p and X_recv, where the sender computes them from reported arrivals.
     pub estimator: ReceiverConfig,
-    /// Leaves numbers out now and then where p is computed here, and gives a receiver that lies no rate
-    /// ([`EventKind::ReceiverLied`](super::EventKind::ReceiverLied)). What such a receiver would gain shows
-    /// without it.
+    /// Leaves out numbers now and then where the sender computes p, and gives a receiver that lies no rate
+    /// ([`EventKind::ReceiverLied`](super::EventKind::ReceiverLied)). Off measures what such a receiver would gain.
     pub verify: bool,
-    /// Paces at this rate and leaves TFRC and `give_up` out, for a receiver that reports nothing.
+    /// Paces at this rate, without TFRC and `give_up`, for a receiver that reports nothing.
     pub fixed_rate: Option<Rate>,
-    /// Serves a receiver that sends no feedback: by the loss and the round trip of its reception reports,
-    /// and at a fixed low rate if it sends no RTCP at all. Off by default: RFC 5348 then halves X, down to
-    /// a packet in 64 seconds.
+    /// Serves a receiver without feedback: by the loss and the round trip of its reception reports, or at a fixed
+    /// low rate if it sends no RTCP at all. Off by default: RFC 5348 then halves X down to a packet in 64 seconds.
     pub fallback: bool,
-    /// Holds media without feedback to the circuit breakers of RFC 8083, those of a fixed rate included. Off
-    /// is for measurements on a path of one's own alone.
+    /// Applies the circuit breakers of RFC 8083 to media without feedback, including a fixed rate. Turn this off
+    /// only for measurements on a path without other traffic.
     pub circuit_breakers: bool,
-    /// May send repair packets, as a source of their own. Every packet then carries the transport-wide
-    /// number, by which TFRC counts both sources as one. Reports of arrivals that name packets by the
-    /// numbers of one source (`ccfb`, `sack`) leave no room for a second: with them this counts as `None`.
+    /// Sends repair packets, on request, as a source of their own. Every packet then carries the transport-wide
+    /// number, by which TFRC counts both sources as one. Reports that name packets by the numbers of one source
+    /// (`ccfb`, `sack`) have no room for a second source: with them this counts as `None`.
     pub repair: Option<RepairConfig>,
-    /// Without feedback, or the reports that stand in for it, for this long, media stops.
+    /// The time without feedback, or without the reports that replace it, after which media stops.
     pub give_up: Duration,
 }
 
 impl SendConfig {
-    /// Media under TFRC: 90 kHz, packets of 1,200 bytes, given up after 30 s without feedback.
+    /// Creates the configuration of media under TFRC: 90 kHz, packets of 1,200 bytes, and 30 s until media stops
+    /// without feedback.
     pub fn new(payload_type: u8) -> Self {
         Self {
             payload_type,
@@ -248,45 +247,44 @@ impl SendConfig {
 /// The source of repair packets (RFC 8627) beside that of the media.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RepairConfig {
-    /// Their RTP payload type, held to the same ranges as that of media.
+    /// The RTP payload type of repair packets, within the same ranges as for media.
     pub payload_type: u8,
-    /// Their synchronisation source; drawn from the seed if `None`.
+    /// The synchronisation source of repair packets; drawn from the seed if `None`.
     pub ssrc: Option<u32>,
 }
 
 impl RepairConfig {
-    /// The payload type where nothing else is agreed on: the last of the dynamic ones, of which media
-    /// take the first.
+    /// The default payload type: the last dynamic one, because media takes the first.
     pub const PAYLOAD_TYPE: u8 = 127;
 }
 
 /// The media that we receive.
 #[derive(Clone, Debug)]
 pub struct ReceiveConfig {
-    /// The payload type accepted, held to the same ranges; any other is ignored and counted.
+    /// The payload type to accept, within the same ranges; packets of other types are ignored and counted.
     pub payload_type: u8,
-    /// Further ones, between which the peer may change as it likes.
+    /// Further payload types, between which the peer may change at will.
     pub alternatives: Vec<u8>,
     /// Ticks of the media clock in a second.
     pub clock_rate: u32,
-    /// How TFRC behaves; unlike its own default this waits for packets that are merely late
+    /// The configuration of TFRC. Unlike its own default it waits for packets that are merely late
     /// ([`ReceiverConfig::reordering`]).
     pub tfrc: ReceiverConfig,
-    /// What we report: p and X_recv as `tfrc` has them, or what came.
+    /// The report format: p and X_recv as computed by `tfrc`, or arrivals.
     pub feedback: FeedbackMode,
-    /// The payload type of repair packets (RFC 8627), where such are used if they come.
+    /// The payload type of repair packets (RFC 8627), which are used if any arrive.
     pub repair: Option<u8>,
-    /// Reports of arrivals leave with the end of each frame, not only once a round trip.
+    /// Reports of arrivals leave at the end of each frame, not only once a round trip.
     pub report_frames: bool,
-    /// TFRC's own reports tell the least and the largest transit time, 8 bytes more ([`TransitBounds`]). Only a sender that
-    /// asked for them understands such a report.
+    /// TFRC's own reports carry the least and the largest transit time, 8 bytes more ([`TransitBounds`]). Only a
+    /// sender that asked for them understands such a report.
     ///
     /// [`TransitBounds`]: crate::packet::rtcp::TransitBounds
     pub transit_bounds: bool,
 }
 
 impl ReceiveConfig {
-    /// Media on a clock of 90 kHz.
+    /// Creates the configuration of media on a clock of 90 kHz.
     pub fn new(payload_type: u8) -> Self {
         Self {
             payload_type,
@@ -300,13 +298,13 @@ impl ReceiveConfig {
         }
     }
 
-    /// True for the payload types of media.
+    /// Returns true for the payload types of media.
     pub(super) fn takes(&self, payload_type: u8) -> bool {
         self.payload_type == payload_type || self.alternatives.contains(&payload_type)
     }
 }
 
-/// Waits for packets that are merely late.
+/// Returns a configuration that waits for packets which are merely late.
 fn patient() -> ReceiverConfig {
     ReceiverConfig {
         reordering: true,

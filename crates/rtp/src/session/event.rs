@@ -1,4 +1,4 @@
-//! What a session tells its owner, and the bounded queue it waits in.
+//! The events of a session for its owner, and the bounded queue that holds them.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -12,100 +12,100 @@ use super::sender::{Breach, Lie, RateSource};
 use crate::ntp::NtpTime;
 use crate::packet::rtcp::FeedbackMode;
 
-/// Something that happened in a session, and when.
+/// An event in a session, with its time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Event {
-    /// When, on the caller's clock.
+    /// The time of the event on the caller's clock.
     pub at: Instant,
-    /// What.
+    /// The kind of the event.
     pub kind: EventKind,
 }
 
-/// What happened.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum EventKind {
-    /// A peer was found: the first valid packet of a source that nobody replaced.
+    /// A peer was found: the first valid packet of a source that replaces nobody.
     PeerLatched {
-        /// Where it sends from, and where we answer.
+        /// The address of the peer, to which we send.
         address: SocketAddr,
-        /// Its synchronisation source.
+        /// The synchronisation source of the peer.
         ssrc: u32,
     },
-    /// Another source took the place of a peer that had left or fallen silent.
+    /// Another source replaced a peer that had left or fallen silent.
     PeerChanged {
-        /// Where it sends from, and where we answer.
+        /// The address of the peer, to which we send.
         address: SocketAddr,
-        /// Its synchronisation source.
+        /// The synchronisation source of the peer.
         ssrc: u32,
     },
-    /// The peer said BYE. A sender probes on, as before the first feedback, until it gives up.
+    /// The peer sent BYE. A sender continues to probe, as before the first feedback, until it gives up.
     PeerLeft,
-    /// The peer was caught, or is at a host where one was: its reports count as none from now on, and the rate falls
-    /// until media stops.
+    /// The peer lied, or is at a host where an earlier receiver lied. Its reports are refused from now on, and the
+    /// rate falls until media stops.
     ReceiverLied {
-        /// Where it sends from.
+        /// The address of the peer.
         address: SocketAddr,
-        /// Its synchronisation source.
+        /// The synchronisation source of the peer.
         ssrc: u32,
-        /// By what it was caught, or the one before it.
+        /// The claim that proved the lie, by this receiver or an earlier one.
         lie: Lie,
-        /// It is held for one that was caught at its host before, be that itself or another.
+        /// True if the lie was proven before, by the same receiver or another one at its host.
         again: bool,
     },
-    /// Three packets that left with a congestion mark of our own came without: the peer or the path hides
+    /// Three packets that left with a congestion mark of our own arrived without it: the peer or the path hides
     /// marks. Packets to this host leave as not ECN-capable from now on, so that congestion shows as loss.
     MarksLost,
-    /// RTP came of a payload type that this end does not take, before any that it does: the ends may be set up
-    /// differently. From the peer, or from anyone while there is none. Told once, at the second packet of a stream: one
-    /// that strayed says nothing of the peer.
+    /// Media of an unknown payload type arrived before any of a known one: the ends may be configured differently.
+    /// The media is from the peer, or from any source while there is no peer. The event occurs once, at the second
+    /// packet of a stream, because a stray packet is no evidence.
     UnknownPayloadType {
-        /// The one that came.
+        /// The unknown payload type.
         payload_type: u8,
     },
-    /// Media came from an address that is not the peer's, while that is there: its packets are ignored. Told once, as
-    /// [`EventKind::UnknownPayloadType`] is.
+    /// Media arrived from a second address while the peer is present, and is ignored. The event occurs once, under
+    /// the same condition as [`EventKind::UnknownPayloadType`].
     SecondSender {
-        /// The peer's, which is heard.
+        /// The address of the peer, whose media is received.
         heard: SocketAddr,
-        /// The other.
+        /// The second address.
         ignored: SocketAddr,
     },
-    /// No feedback for the configured time: media stops.
+    /// No feedback arrived for the configured time: media stops.
     GaveUp,
-    /// The peer was heard again after we had given up: media may flow.
+    /// The peer answered again after media had stopped: media may flow.
     Returned,
-    /// Something else sets the rate from now on.
+    /// Another source sets the rate from now on.
     RateSource(RateSource),
     /// A circuit breaker tripped (RFC 8083).
     CircuitBreaker {
-        /// Which.
+        /// The breaker that tripped.
         breach: Breach,
-        /// The media has ended for good; otherwise its rate was cut to a tenth.
+        /// True if media ended for good; otherwise its rate was cut to a tenth.
         ceased: bool,
     },
-    /// The sender's rate control took in feedback, or missed it.
+    /// The sender's rate control handled feedback, or missed it.
     RateControl(Trace),
     /// The peer asks for a keyframe.
     KeyframeRequested,
     /// We sent TFRC feedback.
     ReportSent {
-        /// In which format.
+        /// The format of the report.
         format: FeedbackMode,
         /// The receive rate *X_recv* that it carries.
         receive_rate: Rate,
         /// The loss event rate *p* that it carries.
         loss_event_rate: LossEventRate,
-        /// The time from the arrival of the packet that it echoes.
+        /// The time from the arrival of the echoed packet to the report.
         delay: Duration,
     },
-    /// We reported which packets came, in place of p and *X_recv*.
+    /// We reported arrivals instead of p and *X_recv*.
     ArrivalsReported {
-        /// In which format.
+        /// The format of the report.
         format: FeedbackMode,
-        /// How many packets the report speaks of.
+        /// The number of packets that the report covers.
         packets: usize,
     },
-    /// A sender report arrived: the peer's media clock is pinned to its wall clock.
+    /// A sender report arrived, which relates the peer's media clock to its wall clock.
     SenderReport {
         /// The peer's wall-clock time.
         ntp: NtpTime,
@@ -114,23 +114,23 @@ pub enum EventKind {
     },
     /// A reception report about us arrived (RFC 3550 §6.4.1).
     ReceptionReport {
-        /// Packets lost since the report before, as a fraction of 256.
+        /// The packets lost since the report before, as a fraction of 256.
         fraction_lost: u8,
-        /// Packets lost since the start; negative where duplicates outnumber losses.
+        /// The packets lost since the start; negative where duplicates outnumber losses.
         cumulative_lost: i32,
-        /// Interarrival jitter in ticks of our media clock.
+        /// The interarrival jitter in ticks of our media clock.
         jitter: u32,
     },
 }
 
-/// A fixed ring: the newest events survive.
+/// A fixed ring of events, which overwrites the oldest.
 #[derive(Debug)]
 pub(super) struct EventQueue {
     events: VecDeque<Event>,
 }
 
 impl EventQueue {
-    /// More than a well-driven session produces between two drains, at one event a call.
+    /// The length of the ring: more events than a session has between two polls, at one event a call.
     const CAPACITY: usize = 64;
 
     pub(super) fn new() -> Self {
@@ -139,7 +139,7 @@ impl EventQueue {
         }
     }
 
-    /// Adds an event; gives false if the oldest had to make room.
+    /// Adds an event; returns false if the event replaced the oldest.
     pub(super) fn push(&mut self, at: Instant, kind: EventKind) -> bool {
         let full = self.events.len() == Self::CAPACITY;
         if full {

@@ -1,4 +1,4 @@
-//! Media as it passes between the session and its caller.
+//! The media packets that the session and its caller exchange.
 
 use std::time::Duration;
 
@@ -6,51 +6,51 @@ use tfrc::time::Instant;
 
 use super::statistics::Ignored;
 
-/// What a datagram turned out to be.
+/// The content of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Incoming<'a> {
     /// Media from the peer.
     Media(MediaPacket<'a>),
-    /// A repair packet from the peer, to be followed by [`poll_recovered`](super::Session::poll_recovered).
+    /// A repair packet from the peer; call [`poll_recovered`](super::Session::poll_recovered) next.
     Repair,
-    /// One that is of no use: a dummy, as a rule.
+    /// A repair packet that is of no use, usually a dummy.
     Dummy,
-    /// RTCP from the peer: the session has taken note of it.
+    /// RTCP from the peer, which the session has handled.
     Control,
-    /// Neither; it was counted.
+    /// Any other datagram, which was counted.
     Ignored(Ignored),
 }
 
 /// A media packet that passed every check.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MediaPacket<'a> {
-    /// The RTP sequence number, extended: it neither wraps nor starts again while the peer stays
-    /// the same. It may be lower than that of the packet before (reordering), never equal to one seen, but
-    /// where a repair packet gave back one that came after all.
+    /// The RTP sequence number, extended: it neither wraps nor starts again while the peer stays the same.
+    /// Reordering may make it lower than the number before. A number occurs once, except that a recovered packet
+    /// may still arrive.
     pub sequence: u64,
-    /// What the payload is, one of those that we take.
+    /// The payload type, which is one of the configured ones.
     pub payload_type: u8,
     /// The RTP timestamp, in ticks of the peer's media clock modulo 2^32.
     pub timestamp: u32,
     /// The marker bit: the last packet of a frame, for video.
     pub marker: bool,
-    /// What follows the RTP headers, padding removed.
+    /// The bytes after the RTP headers, without padding.
     pub payload: &'a [u8],
-    /// When it arrived, never before the packet that was handed in before it.
+    /// The time of arrival, never before that of the packet before.
     pub arrival: Instant,
-    /// The sender's clock at departure, microseconds modulo 2^32: against `arrival` it gives jitter
-    /// that owes nothing to the sender's pacing.
+    /// The departure on the sender's clock, microseconds modulo 2^32. The difference to `arrival` gives the jitter
+    /// of the path without the sender's pacing.
     pub send_time: u32,
-    /// The round-trip time that the sender knew, if it knew one.
+    /// The sender's round-trip time, if it has one.
     pub rtt: Option<Duration>,
 }
 
-/// What the caller says about a media packet that is to be sent.
+/// The properties of a media packet that is to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MediaInfo {
     /// The capture instant on the media clock, counted from [`Instant::ZERO`] modulo 2^32
     /// ([`media_time`](crate::packet::rtp::media_time)). The session adds its random offset.
     pub timestamp: u32,
-    /// Set on the last packet of a frame.
+    /// True for the last packet of a frame.
     pub marker: bool,
 }

@@ -36,49 +36,47 @@ use crate::packet::flexfec::Decoder;
 use crate::packet::rtcp::{TfrcFeedback, sdes};
 use crate::packet::rtp::is_rtcp;
 
-/// The buffer that [`Session::poll_transmit`] needs: a sender report with one block (52 bytes), the
-/// longest name (268) and the longest report of arrivals (820), or a BYE (8), and room to spare. It fits
-/// into any path's MTU.
+/// The length of the buffer that [`Session::poll_transmit`] needs, which fits into any path's MTU.
+///
+/// The longest datagram has a sender report with one block (52 bytes), the longest name (268), the longest report
+/// of arrivals (820) and room to spare; a BYE takes 8 bytes.
 pub const CONTROL_BUFFER: usize = 1_200;
 
-/// One end of a call.
+/// One end of a call, which may send media, receive media, or both.
 ///
-/// It may send media, receive media, or both; it has one synchronisation source, and one peer at a
-/// time. Media under TFRC carries `rtt-sendts` in every packet; the receiver answers with feedback
-/// at TFRC's own times, as reduced-size RTCP once the sender has been seen to hear us, within a
-/// budget of 5 % of what it receives; full compounds leave by RFC 3550's timer.
+/// A session has one synchronisation source, and one peer at a time. Media under TFRC carries `rtt-sendts` in every
+/// packet. The receiver sends feedback at TFRC's own times, within a budget of 5 % of what it receives. Feedback
+/// has reduced size once the sender has shown that it receives us; full compounds leave by RFC 3550's timer.
 ///
-/// Call order: hand in datagrams and timeouts; then drain [`poll_transmit`](Self::poll_transmit)
-/// and [`poll_event`](Self::poll_event); send media while
-/// [`next_departure`](Self::next_departure) allows; then wait for
-/// [`poll_timeout`](Self::poll_timeout). `now` never goes back; where a caller's clock does, the
-/// session holds its own time still.
+/// Pass datagrams and timeouts; then drain [`poll_transmit`](Self::poll_transmit) and
+/// [`poll_event`](Self::poll_event); send media while [`next_departure`](Self::next_departure) permits; then wait
+/// for [`poll_timeout`](Self::poll_timeout). `now` must not go back; if it does, the session's own time stands
+/// still.
 ///
-/// **Whom it listens to.** A configured peer is the only address. Otherwise the first valid media
-/// packet latches its source: it is answered at once, because a TFRC sender starts with one packet
-/// a second, but until a second packet continues the first it gets no more bytes than it sent. A
-/// new synchronisation source at the peer's address takes over after a BYE or two seconds of
-/// silence (the peer was restarted), another address after a BYE or five. RTCP introduces a source
-/// only from the peer's address and only if it speaks about our own source.
+/// **The peer.** A configured peer is the only address. Otherwise the source of the first valid media packet
+/// becomes the peer. The peer is answered at once, because a TFRC sender starts with one packet a second, but gets
+/// no more bytes than it sent until a second packet continues the first. A new synchronisation source at the peer's
+/// address takes over after a BYE or two seconds of silence (the peer was restarted), another address after a BYE
+/// or five. RTCP introduces a source only from the peer's address and only if it is about our own source.
 #[derive(Debug)]
 pub struct Session {
     config: Config,
     ssrc: u32,
     now: Instant,
-    /// The latest arrival handed in: arrivals do not go back either.
+    /// The latest arrival so far, because arrivals must not go back either.
     arrived: Instant,
     peer: Peer,
     outbound: Option<Outbound>,
     inbound: Option<Inbound>,
-    /// What gives back lost packets, from the first repair packet of the peer's on.
+    /// The decoder that recovers lost packets, from the peer's first repair packet on.
     decoder: Option<Box<Decoder>>,
-    /// Lost packets of the sources before the present one.
+    /// The packets that earlier sources lost.
     lost_before: u64,
     budget: Budget,
     keyframes: Keyframes,
     rtcp: RtcpTimer,
     sent_reports: SentReports,
-    /// Our last sender report took a round-trip time along.
+    /// True if our last sender report carried a round-trip time.
     has_sent_round_trip: bool,
     closing: Closing,
     statistics: Statistics,
@@ -87,19 +85,19 @@ pub struct Session {
     events: EventQueue,
 }
 
-/// What sets the rate, and the circuit breaker that tripped, with whether it ended the media.
+/// The source of the rate, and the circuit breaker that tripped, with true if it ended the media.
 type RateState = (RateSource, Option<(Breach, bool)>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Closing {
     Open,
-    /// BYE is still to be sent.
+    /// A BYE is still to be sent.
     Bye,
     Closed,
 }
 
 impl Session {
-    /// Starts a session at `now`. Nothing is sent before the first call.
+    /// Starts a session at `now`, which sends nothing before the first call.
     ///
     /// # Panics
     ///
@@ -121,7 +119,7 @@ impl Session {
             .send
             .take()
             .map(|send| Outbound::new(now, send, config.ecn, &mut random));
-        // A receiver report with a block, the name, feedback.
+        // The size covers a receiver report with a block, the name, and feedback.
         let transit_bounds = config.receive.as_ref().is_some_and(|it| it.transit_bounds);
         let transit_len = if transit_bounds {
             TfrcFeedback::TRANSIT_LEN
@@ -153,7 +151,7 @@ impl Session {
         }
     }
 
-    /// A datagram arrived. `datagram.arrival` may lie before `now`, never after it.
+    /// Handles a datagram that arrived. `datagram.arrival` may precede `now`, but must not follow it.
     pub fn handle_datagram<'a>(&mut self, now: Instant, datagram: Datagram<'a>) -> Incoming<'a> {
         let now = self.advance(now);
         self.arrived = datagram.arrival.min(now).max(self.arrived);
@@ -180,7 +178,7 @@ impl Session {
         }
     }
 
-    /// The instant of [`poll_timeout`](Self::poll_timeout) has come. Harmless if early.
+    /// Handles the expiry of [`poll_timeout`](Self::poll_timeout). An early call is harmless.
     pub fn handle_timeout(&mut self, now: Instant) {
         let now = self.advance(now);
         let Some(outbound) = &mut self.outbound else {
@@ -206,9 +204,9 @@ impl Session {
         self.emit_rate_change(Some(before));
     }
 
-    /// When to call [`handle_timeout`](Self::handle_timeout) and drain
-    /// [`poll_transmit`](Self::poll_transmit) next, and why. Departures are not among the reasons:
-    /// only the caller knows whether it has anything to send.
+    /// Returns when to call [`handle_timeout`](Self::handle_timeout) and drain
+    /// [`poll_transmit`](Self::poll_transmit) next, and why. Departures are not among the reasons, because only the
+    /// caller knows whether it has media to send.
     pub fn poll_timeout(&self) -> Option<(Instant, Reason)> {
         if self.closing != Closing::Open {
             return None;
@@ -231,83 +229,84 @@ impl Session {
         .min_by_key(|&(at, _)| at)
     }
 
-    /// The oldest event that was not taken yet. At most 64 wait; the oldest give way.
+    /// Returns the oldest event that the caller has not taken. At most 64 events wait; newer ones overwrite the
+    /// oldest.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop()
     }
 
-    /// What the sender knows of the path; `None` for a session that only receives.
+    /// Returns the sender's view of the path; `None` for a session that only receives.
     pub fn path(&self) -> Option<Path> {
         self.outbound.as_ref().map(Outbound::path)
     }
 
-    /// What feedback told of the path since the last call, if any came. To be asked for after each datagram and timeout:
-    /// only the newest is kept.
+    /// Returns the sample of the path from feedback since the last call, if feedback arrived. Call this after each
+    /// datagram and timeout, because only the newest sample is kept.
     pub fn poll_path(&mut self) -> Option<PathSample<'_>> {
         self.outbound.as_mut()?.poll_path()
     }
 
-    /// The number of the packet that left last, by which [`PathSample::deliveries`] name it.
+    /// Returns the number of the packet that left last; [`PathSample::deliveries`] use these numbers.
     pub fn last_number(&self) -> u64 {
         self.outbound.as_ref().map_or(0, Outbound::last_number)
     }
 
-    /// What sets the rate of media; `None` for a session that only receives.
+    /// Returns the source of the media rate; `None` for a session that only receives.
     pub fn rate_source(&self) -> Option<RateSource> {
         self.outbound.as_ref().map(Outbound::rate_source)
     }
 
-    /// Holds the allowed rate to what the caller can use, until it says otherwise
-    /// ([`tfrc::Sender::set_ceiling`]). A new peer starts without it.
+    /// Limits the allowed rate to what the caller can use ([`tfrc::Sender::set_ceiling`]). A new peer starts
+    /// without this limit.
     pub fn set_ceiling(&mut self, ceiling: Rate) {
         if let Some(outbound) = &mut self.outbound {
             outbound.set_ceiling(ceiling);
         }
     }
 
-    /// Leaves as many losses per packet out of *p* where reports of arrivals tell of them, which departs from RFC 5348
-    /// ([`tfrc::Receiver::tolerate_losses`]). A new peer starts without it.
+    /// Excludes `ratio` losses per packet from *p*, where reports of arrivals show losses. This departs from RFC
+    /// 5348 ([`tfrc::Receiver::tolerate_losses`]). A new peer starts without the exclusion.
     pub fn tolerate_losses(&mut self, ratio: f64) {
         if let Some(outbound) = &mut self.outbound {
             outbound.tolerate_losses(ratio);
         }
     }
 
-    /// The instant on *our* clock at which the peer captured what carries `timestamp`, by its last
-    /// sender report and on the assumption that both wall clocks agree. `None` before such a report.
+    /// Returns the instant on *our* clock at which the peer captured the media with this `timestamp`. The result
+    /// assumes that both wall clocks agree. Returns `None` before the peer's first sender report.
     pub fn captured_at(&self, timestamp: u32) -> Option<Instant> {
         let time = self.inbound.as_ref()?.wallclock_of(timestamp)?;
         self.config.wallclock.instant_of(time)
     }
 
-    /// The timestamp that packets carry for a [`MediaInfo::timestamp`]: the same with our random
-    /// offset. Unchanged for a session that only receives.
+    /// Returns the timestamp that packets carry for a [`MediaInfo::timestamp`], which has our random offset. A
+    /// session that only receives returns the timestamp unchanged.
     pub fn wire_timestamp(&self, timestamp: u32) -> u32 {
         self.outbound
             .as_ref()
             .map_or(timestamp, |outbound| outbound.offset(timestamp))
     }
 
-    /// Our synchronisation source.
+    /// Returns our synchronisation source.
     pub fn ssrc(&self) -> u32 {
         self.ssrc
     }
 
-    /// Where the peer is: the address that was configured, or that a receiver latched.
+    /// Returns the address of the peer, which was configured or found by a receiver.
     pub fn peer_address(&self) -> Option<std::net::SocketAddr> {
         self.peer.address()
     }
 
-    /// Counters since the start.
+    /// Returns the counters since the start.
     pub fn statistics(&self) -> &Statistics {
         &self.statistics
     }
 
-    /// Ends the session: media stops, one BYE is left for [`poll_transmit`](Self::poll_transmit).
+    /// Ends the session: media stops, and one BYE remains for [`poll_transmit`](Self::poll_transmit).
     pub fn close(&mut self, now: Instant) {
         self.advance(now);
         if self.closing == Closing::Open {
-            // RFC 3550 §6.3.7: who never sent anything must not send a BYE.
+            // A participant that never sent anything must not send a BYE (RFC 3550 §6.3.7).
             let was_heard = self.statistics.packets_sent > 0 || self.statistics.rtcp_sent > 0;
             self.closing = if was_heard {
                 Closing::Bye
@@ -317,7 +316,7 @@ impl Session {
         }
     }
 
-    /// Moves our time on to `now`, never back.
+    /// Advances our time to `now`, never back.
     fn advance(&mut self, now: Instant) -> Instant {
         self.now = self.now.max(now);
         self.now
@@ -334,7 +333,7 @@ impl Session {
         Some((outbound.rate_source(), outbound.breach()))
     }
 
-    /// Tells what became of the rate since then.
+    /// Emits an event if the source of the rate changed since `before`.
     fn emit_rate_change(&mut self, before: Option<RateState>) {
         let (Some((source, breach)), Some(now)) = (before, self.rate_state()) else {
             return;

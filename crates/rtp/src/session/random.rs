@@ -1,12 +1,12 @@
 //! The session's one random stream.
 
-/// SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014). Good
-/// enough to spread timers and to choose identifiers; no secret is made with it.
+/// SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014), which suffices to
+/// spread timers and to choose identifiers. No secret depends on it.
 #[derive(Clone, Debug)]
 pub(super) struct Random(u64);
 
 impl Random {
-    /// A stream for `name` under `seed`: two ends that share a seed must not share their SSRC.
+    /// Creates a stream for `name` under `seed`, because two ends that share a seed must not share their SSRC.
     pub(super) fn new(seed: u64, name: &str) -> Self {
         let mut random = Self(seed);
         for byte in name.bytes() {
@@ -15,7 +15,7 @@ impl Random {
         random
     }
 
-    /// Another stream for `name`, which takes nothing from this one.
+    /// Creates another stream for `name`, and leaves this one unchanged.
     pub(super) fn fork(&self, name: &str) -> Self {
         Self::new(self.0, name)
     }
@@ -32,7 +32,7 @@ impl Random {
         (self.next_u64() >> 32) as u32
     }
 
-    /// Uniform in [0, 1).
+    /// Draws a uniform number in [0, 1).
     pub(super) fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }

@@ -1,9 +1,9 @@
-//! What a session has seen, counted since it began.
+//! Counts the packets and datagrams of a session since its start.
 
-/// Declares the kinds of datagram that are ignored, each with the name it is shown by.
+/// Declares the kinds of ignored datagrams, each with its name in logs and reports.
 macro_rules! ignored {
     ($($(#[$doc:meta])+ $kind:ident => $name:literal,)+) => {
-        /// Why a datagram was ignored. Each kind has its counter in [`Statistics`].
+        /// The reason for which a datagram was ignored. Each kind has its counter in [`Statistics`].
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Ignored {
             $($(#[$doc])+ $kind,)+
@@ -13,7 +13,7 @@ macro_rules! ignored {
             /// Every kind, in the order of the counters.
             pub const ALL: &[Self] = &[$(Self::$kind,)+];
 
-            /// The name by which logs and reports show it.
+            /// Returns the name of the reason in logs and reports.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$kind => $name,)+
@@ -24,68 +24,68 @@ macro_rules! ignored {
 }
 
 ignored! {
-    /// Shorter than the header that it claims to have.
+    /// The datagram is shorter than the header that it claims to have.
     TooShort => "too_short",
-    /// Larger than any datagram we expect, [`MAX_DATAGRAM`](crate::endpoint::MAX_DATAGRAM).
+    /// The datagram is larger than any expected one, [`MAX_DATAGRAM`](crate::endpoint::MAX_DATAGRAM).
     Oversized => "oversized",
-    /// Neither RTP nor RTCP: the version is not 2.
+    /// The datagram is neither RTP nor RTCP: the version is not 2.
     BadVersion => "bad_version",
-    /// RTP padding longer than its packet, or of length zero.
+    /// The RTP padding is longer than its packet, or of length zero.
     BadPadding => "bad_padding",
-    /// An RTP header extension that runs past its packet or is badly formed.
+    /// The RTP header extension exceeds its packet or is malformed.
     BadExtension => "bad_extension",
-    /// An RTP packet without a `rtt-sendts` element: TFRC cannot work on it.
+    /// The RTP packet has no `rtt-sendts` element, which TFRC needs.
     MissingExtension => "missing_extension",
-    /// A payload type that we do not receive.
+    /// The payload type is not one of the received ones.
     UnknownPayloadType => "unknown_payload_type",
-    /// Not from the peer's address.
+    /// The datagram is not from the peer's address.
     WrongSource => "wrong_source",
-    /// From the peer's address, but not from or about the right synchronisation source.
+    /// The datagram is from the peer's address, but not from or about the right synchronisation source.
     WrongSsrc => "wrong_ssrc",
-    /// Our own synchronisation source: a loop, or a collision (RFC 3550 §8.2).
+    /// The source is our own: a loop, or a collision (RFC 3550 §8.2).
     OwnSsrc => "own_ssrc",
-    /// A sequence number too far from the last one to be believed the first time (RFC 3550 §A.1).
+    /// The sequence number is too far from the last one to be believed the first time (RFC 3550 §A.1).
     SequenceJump => "sequence_jump",
-    /// A media packet that came before, or is too old to tell.
+    /// The media packet arrived before, or is too old to decide.
     Duplicate => "duplicate",
-    /// RTCP that breaks the rules of RFC 3550 §A.2 or whose lengths do not add up.
+    /// The RTCP breaks the rules of RFC 3550 §A.2 or has lengths that do not add up.
     BadRtcp => "bad_rtcp",
-    /// TFRC feedback for a packet that was never sent, not yet, or too long ago.
+    /// The TFRC feedback concerns a packet that was never sent, not yet, or too long ago.
     StaleFeedback => "stale_feedback",
-    /// A report from a receiver that was caught lying.
+    /// The report is from a receiver that was caught lying.
     Distrusted => "distrusted",
-    /// Played again: TFRC feedback about an earlier packet than the feedback before, or the same once more;
-    /// a sender report that is not newer than the last; media that left long before the newest.
+    /// The datagram was replayed: TFRC feedback about an earlier packet than before, or the same feedback again; a
+    /// sender report that is not newer than the last; media that left long before the newest.
     Replayed => "replayed",
-    /// A repair packet whose header does not read, or that would give back what is no packet.
+    /// The repair packet has a malformed header, or recovers bytes that are no packet.
     BadRepair => "bad_repair",
     /// The session is closed.
     Closed => "closed",
 }
 
-/// Counters since the session began. They wrap nowhere: 2^64 packets are out of reach.
+/// The counters since the session began, which never wrap: 2^64 packets are out of reach.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Media packets sent.
     pub packets_sent: u64,
-    /// Their bytes, RTP headers included.
+    /// The bytes of these packets, including RTP headers.
     pub bytes_sent: u64,
-    /// Media packets received and handed on, duplicates apart.
+    /// Media packets received and passed to the caller, without duplicates.
     pub packets_received: u64,
-    /// Their bytes, RTP headers included.
+    /// The bytes of these packets, including RTP headers.
     pub bytes_received: u64,
     /// Repair packets and dummies sent.
     pub repair_sent: u64,
-    /// Their bytes, RTP headers included.
+    /// The bytes of these packets, including RTP headers.
     pub repair_bytes_sent: u64,
-    /// Repair packets and dummies received, duplicates apart.
+    /// Repair packets and dummies received, without duplicates.
     pub repair_received: u64,
-    /// Their bytes, RTP headers included.
+    /// The bytes of these packets, including RTP headers.
     pub repair_bytes_received: u64,
-    /// Lost media packets that repair packets gave back. For TFRC they stay lost.
+    /// Lost media packets that repair packets recovered. For TFRC they remain lost.
     pub packets_recovered: u64,
-    /// Media packets expected by sequence number and not received (RFC 3550 §A.3). A late packet
-    /// reduces it again.
+    /// Media packets expected by sequence number and not received (RFC 3550 §A.3). A late packet reduces the count
+    /// again.
     pub packets_lost: u64,
     /// Media packets received with a congestion mark (ECN CE).
     pub packets_marked: u64,
@@ -93,30 +93,31 @@ pub struct Statistics {
     pub feedback_sent: u64,
     /// TFRC feedback messages accepted.
     pub feedback_received: u64,
-    /// TFRC feedback whose *`X_recv`* was cut to what had been sent.
+    /// TFRC feedback messages whose *`X_recv`* was reduced to what had been sent.
     pub receive_rates_capped: u64,
     /// Full compound RTCP packets sent.
     pub compounds_sent: u64,
     /// RTCP datagrams sent, reduced-size ones included.
     pub rtcp_sent: u64,
-    /// Their bytes (UDP payload).
+    /// The bytes of these datagrams (UDP payload).
     pub rtcp_bytes_sent: u64,
     /// RTCP datagrams accepted.
     pub rtcp_received: u64,
-    /// Times the nofeedback timer expired.
+    /// Expiries of the nofeedback timer.
     pub nofeedback_expiries: u64,
-    /// Events that nobody drained in time and that were overwritten.
+    /// Events that the caller did not take in time and that were overwritten.
     pub events_lost: u64,
     ignored: [u64; Ignored::ALL.len()],
 }
 
 impl Statistics {
-    /// How many datagrams were ignored for this reason, or reports in one of which others were taken in.
+    /// Returns the number of datagrams ignored for this reason, and of refused reports in datagrams with accepted
+    /// ones.
     pub fn ignored(&self, kind: Ignored) -> u64 {
         self.ignored[kind as usize]
     }
 
-    /// The same for any reason.
+    /// Returns the number of datagrams ignored for any reason.
     pub fn ignored_total(&self) -> u64 {
         self.ignored.iter().sum()
     }

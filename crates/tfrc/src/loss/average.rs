@@ -10,26 +10,26 @@ use crate::config_error::TfrcConfigError;
 use crate::time::Instant;
 use crate::units::LossEventRate;
 
-/// Closed loss intervals that can be remembered: as many as the paper's figure 18 looks back at.
+/// The most closed loss intervals that are remembered; figure 18 of the paper uses as many.
 pub const MAX_INTERVALS: usize = 32;
 
-/// How loss intervals make the loss event rate.
+/// The method that computes the loss event rate from loss intervals.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Average {
-    /// The average loss interval method of RFC 5348 §5.4: weights for the newest closed intervals, and
-    /// the current one in their place where that lowers p.
+    /// The average loss interval method of RFC 5348 §5.4: weights for the newest closed intervals. The current
+    /// interval replaces the oldest of them where that lowers p.
     Weighted(Weights),
-    /// The naive average loss interval method: the current interval and so many before it, less one,
-    /// all of the same weight. From 1 to [`MAX_INTERVALS`].
+    /// The naive average loss interval method: the mean of this many intervals, the current one included, all of
+    /// the same weight. From 1 to [`MAX_INTERVALS`].
     Plain(u8),
-    /// The EWMA loss interval method: the newest closed interval has this weight in (0, 1], and the
-    /// mean before it the rest. The paper leaves the current interval open; here it joins where that
-    /// lowers p, or the rate would never rise again. Exact but for what is older than
-    /// [`MAX_INTERVALS`].
+    /// The EWMA loss interval method: the newest closed interval has this weight in (0, 1], and the older mean has
+    /// the rest. The paper leaves the treatment of the current interval open; here the interval counts where it
+    /// lowers p, because the rate would never rise again otherwise. The mean is exact except for intervals older
+    /// than [`MAX_INTERVALS`].
     Ewma(f64),
-    /// The dynamic history window method: loss events per packet in a window as long as what the
-    /// present rate delivers in so many round trips. The window reaches back one event at least and
-    /// [`MAX_INTERVALS`] at most.
+    /// The dynamic history window method: loss events per packet in a window. The window is as long as the present
+    /// rate delivers in this many round trips. The window contains at least one event and at most
+    /// [`MAX_INTERVALS`].
     Window(u32),
 }
 
@@ -56,12 +56,12 @@ impl Average {
     }
 }
 
-/// w_0 … w_(n−1), the newest first.
+/// The weights w_0 … w_(n−1) of loss intervals, the newest interval first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Weights(&'static [f64]);
 
 impl Weights {
-    /// The weights of RFC 5348 §5.4: 1 for the newer half, then falling evenly. RECOMMENDED is n = 8, and
+    /// Returns the weights of RFC 5348 §5.4: 1 for the newer half, then falling evenly. n = 8 is RECOMMENDED, and
     /// more SHOULD NOT be used beside TCP.
     ///
     /// # Panics
@@ -73,7 +73,7 @@ impl Weights {
         Self(ROWS[n].split_at(n).0)
     }
 
-    /// All 1, as in the left half of the paper's figure 18.
+    /// Returns weights that are all 1, as in the left half of the paper's figure 18.
     ///
     /// # Panics
     ///
@@ -83,8 +83,8 @@ impl Weights {
         Self([1.0; MAX_INTERVALS].as_slice().split_at(n).0)
     }
 
-    /// Any others: 1 to [`MAX_INTERVALS`] of them, none negative, the first positive and all finite.
-    /// `None` where they are not.
+    /// Returns other weights: 1 to [`MAX_INTERVALS`] of them, the first positive, none negative and all finite.
+    /// Returns `None` where they are not.
     pub fn new(weights: &'static [f64]) -> Option<Self> {
         let are_weights = weights.iter().all(|w| w.is_finite() && *w >= 0.0);
         let any = weights.first().is_some_and(|first| *first > 0.0);
@@ -93,13 +93,13 @@ impl Weights {
 }
 
 impl Default for Weights {
-    /// n = 8 (RFC 5348 §5.4).
+    /// Returns the weights for n = 8 (RFC 5348 §5.4).
     fn default() -> Self {
         Self(&[1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2])
     }
 }
 
-/// w_i = 1 − (i − (n/2 − 1))/(n/2 + 1) for i ≥ n/2, written so that each is one rounded quotient.
+/// Returns w_i = 1 − (i − (n/2 − 1))/(n/2 + 1) for i ≥ n/2, written so that each is one rounded quotient.
 const fn falling_rows() -> [[f64; MAX_INTERVALS]; MAX_INTERVALS + 1] {
     let mut rows = [[1.0; MAX_INTERVALS]; MAX_INTERVALS + 1];
     let mut n = 1;
@@ -114,44 +114,44 @@ const fn falling_rows() -> [[f64; MAX_INTERVALS]; MAX_INTERVALS + 1] {
     rows
 }
 
-/// The loss intervals as an average sees them.
+/// The input of an average: the loss intervals.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View<'a> {
     /// I_0, or `None` where it must not count (RFC 4828 §3).
     pub(super) current: Option<f64>,
-    /// The current loss event, and the closed intervals, newest first. At least one is closed.
+    /// The current loss event.
     pub(super) event: &'a Interval,
     pub(super) closed: &'a [Interval],
-    /// What [`Estimate::sum`] made of them.
+    /// The result of [`Estimate::sum`] for the closed intervals.
     pub(super) sum: &'a Closed,
     pub(super) now: Now,
 }
 
-/// Where the stream is.
+/// The present position of the stream: its highest packet, the time and the round trip.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Now {
-    /// The highest packet received.
+    /// The highest packet that was received.
     pub(super) highest: u64,
-    /// The last arrival.
+    /// The time of the last arrival.
     pub(super) at: Instant,
     pub(super) rtt: Duration,
 }
 
-/// One way to make p of loss intervals.
+/// A method that computes p from loss intervals.
 pub(super) trait Estimate {
-    /// Closed intervals that it looks at.
+    /// Returns how many closed intervals the method uses.
     fn intervals(&self) -> usize;
 
-    /// What is known of p as long as the closed intervals stay what they are.
+    /// Returns the part of the computation of p that depends on the closed intervals alone.
     fn sum(&self, _closed: &[Interval]) -> Closed {
         Closed::NONE
     }
 
-    /// p.
+    /// Returns p.
     fn loss_event_rate(&self, view: &View<'_>, discount_floor: f64) -> LossEventRate;
 
-    /// DF: by how much a long current interval devalues the closed ones (RFC 5348 §5.5), never below
-    /// `floor`. Only the method of the standard does that.
+    /// Returns DF, the factor by which a long current interval devalues the closed ones (RFC 5348 §5.5), at least
+    /// `floor`. Only the standard's method discounts.
     fn discount(&self, _view: &View<'_>, _floor: f64) -> f64 {
         1.0
     }
@@ -198,8 +198,8 @@ impl Estimate for Weights {
     }
 
     fn sum(&self, closed: &[Interval]) -> Closed {
-        // I_tot1 and W_tot (RFC 5348 §5.4), and I_tot1 again, multiplied in the order of §5.5: rounding
-        // tells them apart.
+        // I_tot1 and W_tot (RFC 5348 §5.4). `discounted` is I_tot1 again, multiplied in the order of §5.5, because
+        // the two orders round differently.
         let (mut total, mut weight, mut discounted) = (0.0, 0.0, 0.0);
         for (interval, w) in closed.iter().zip(self.0) {
             let (length, weighted) = (interval.counted(), w * interval.discount);
@@ -209,7 +209,7 @@ impl Estimate for Weights {
         }
         let (without, mean) = (weight / total, discounted / weight);
         let (newer, newer_weight) = self.with_current(0.0, closed, 1.0);
-        // The I_0 at which p is the same with it: (w_0 + W_newer) / (w_0·I_0 + I_newer) = W_tot / I_tot1.
+        // At this I_0, p is the same with and without I_0: (w_0 + W_newer) / (w_0·I_0 + I_newer) = W_tot / I_tot1.
         let joins = (newer_weight / without * SURELY - newer) / self.0[0];
         Closed {
             without,
@@ -238,8 +238,8 @@ impl Estimate for Weights {
 }
 
 impl Weights {
-    /// I_tot0 and its weights (RFC 5348 §5.4). The oldest has no part: n intervals, or as many as are
-    /// closed, the current one among them.
+    /// Returns I_tot0 and its weight (RFC 5348 §5.4). The oldest interval does not count: n intervals have weights,
+    /// and the current one is among them.
     #[inline]
     fn with_current(&self, current: f64, closed: &[Interval], discount: f64) -> (f64, f64) {
         let (mut total, mut total_weight) = (current * self.0[0], self.0[0]);
@@ -253,30 +253,30 @@ impl Weights {
     }
 }
 
-/// Less than one by more than what rounds the sums of [`MAX_INTERVALS`] intervals.
+/// A factor below one by more than the rounding error of sums over [`MAX_INTERVALS`] intervals.
 const SURELY: f64 = 1.0 - 1e-9;
 
-/// What the closed intervals come to with their weights and discounts, so that p need not be summed anew
-/// for each packet.
+/// The sums over the closed intervals with their weights and discounts, so that p need not be summed anew for each
+/// packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Closed {
     /// p without the current interval.
     without: f64,
     /// I_mean (RFC 5348 §5.5).
     mean: f64,
-    /// A current interval below this surely neither lowers p nor discounts the closed ones.
+    /// The length below which the current interval certainly neither lowers p nor discounts the closed ones.
     joins: f64,
 }
 
 impl Closed {
-    /// Before any interval was closed.
+    /// The sums before any interval was closed.
     pub(super) const NONE: Self = Self {
         without: 0.0,
         mean: 0.0,
         joins: 0.0,
     };
 
-    /// DF: §5.5 steps 1 and 2.
+    /// Returns DF (RFC 5348 §5.5, steps 1 and 2).
     fn discount(&self, current: f64, floor: f64) -> f64 {
         if current > 2.0 * self.mean {
             (2.0 * self.mean / current).max(floor)
@@ -329,8 +329,9 @@ impl Estimate for Ewma {
 struct Window(u32);
 
 impl Window {
-    /// What the present rate delivers in a round trip: measured since the newest loss event that is a
-    /// round trip old, or since the oldest. Infinite where no time has passed since.
+    /// Returns how many packets the present rate delivers in a round trip. The rate is measured since the newest
+    /// loss event that is a round trip old, or else since the oldest event. The result is infinite where no time
+    /// has passed since.
     fn packets_in_round_trip(view: &View<'_>) -> f64 {
         let real = view.closed.iter().filter(|interval| interval.losses > 0);
         let mut events = core::iter::once(view.event).chain(real);
@@ -357,7 +358,7 @@ impl Estimate for Window {
 
     fn loss_event_rate(&self, view: &View<'_>, _: f64) -> LossEventRate {
         let window = f64::from(self.0) * Self::packets_in_round_trip(view);
-        // The event that is `distance` packets back is in the window while that does not exceed it.
+        // The event that is `distance` packets back belongs to the window if `distance` does not exceed the window.
         let (mut distance, mut events) = (view.current.unwrap_or(0.0), 1.0);
         for interval in view.closed {
             let next = distance + interval.counted();

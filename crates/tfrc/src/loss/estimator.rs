@@ -1,4 +1,4 @@
-//! The one estimator: arrivals in, loss event rate out (RFC 5348 §5).
+//! The one estimator: it takes arrivals and computes the loss event rate (RFC 5348 §5).
 
 #[cfg(feature = "cache-layout")]
 use core::mem::offset_of;
@@ -15,30 +15,29 @@ use crate::receiver::{Arrival, ReceiverConfig};
 use crate::time::Instant;
 use crate::units::LossEventRate;
 
-/// The round-trip time assumed until the sender has told one: it sends one packet a second until then
-/// (RFC 5348 §4.2), so losses a second apart are events of their own.
+/// The round-trip time that is assumed until the sender states one. The sender sends one packet a second until then
+/// (RFC 5348 §4.2), so losses a second apart are separate events.
 const RTT_BEFORE_ANY: Duration = Duration::from_secs(1);
-/// Loss events of one gap in the sequence that are remembered: they bound all intervals that any average
-/// looks back at.
+/// The most loss events of one gap in the sequence that are remembered: one more than any average uses intervals.
 const EVENTS_PER_GAP: u64 = MAX_INTERVALS as u64 + 1;
 
-/// What one arrival meant.
+/// The effects of one arrival on the estimate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrived {
-    /// The packet had been received before, or is too old to tell; nothing else is set.
+    /// The packet had been received before, or is too old to decide; no other field is set.
     pub duplicate: bool,
     /// Packets that this arrival revealed as lost.
     pub lost: u64,
-    /// It had been called lost, and is not.
+    /// The packet had counted as lost, and no longer does.
     pub recovered: bool,
-    /// Loss events that began: of a gap of many round trips about as many as those.
+    /// The loss events that began: a gap of many round trips begins about one a round trip.
     pub new_events: u64,
-    /// A loss event is gone because its packets came after all, and two intervals are one.
+    /// A loss event was undone because its packets arrived late, and two intervals became one.
     pub merged: bool,
 }
 
-/// Arrivals → loss events → p. Its state is a constant size, whatever is lost.
-// The fields that every packet touches are first, as `Receiver` has them side by side.
+/// Turns arrivals into loss events and p. Its state has a constant size, whatever is lost.
+// The fields that every packet touches come first, because `Receiver` places them side by side.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "cache-layout", repr(C))]
 pub struct LossEstimator {
@@ -51,11 +50,11 @@ pub struct LossEstimator {
 }
 
 impl LossEstimator {
-    /// Where what a packet in sequence touches ends.
+    /// The end of the bytes that a packet in sequence touches.
     #[cfg(feature = "cache-layout")]
     pub(crate) const CACHED: usize = offset_of!(Self, history) + History::CACHED;
 
-    /// An estimator that has seen nothing.
+    /// Creates an estimator without arrivals.
     ///
     /// # Panics
     ///
@@ -75,15 +74,15 @@ impl LossEstimator {
         }
     }
 
-    /// Leaves out so many losses per packet from now on ([`Receiver::tolerate_losses`](crate::Receiver::tolerate_losses)).
+    /// Excludes `ratio` losses per packet from loss events
+    /// ([`Receiver::tolerate_losses`](crate::Receiver::tolerate_losses)).
     pub(crate) fn tolerate_losses(&mut self, ratio: f64) {
         let highest = self.history.highest().unwrap_or_default();
         self.tolerance.set_ratio(ratio, highest);
     }
 
-    /// Takes in a packet that tells nothing but that it came: the next in order with nothing missing
-    /// below, not marked, with a round-trip time. False for any other, which
-    /// [`LossEstimator::handle_arrival`] then takes in.
+    /// Takes a plain packet: the next in order with nothing missing below, not marked, with a round-trip time.
+    /// Returns false for any other packet, which must go to [`LossEstimator::handle_arrival`].
     #[inline]
     pub(crate) fn handle_next(&mut self, arrival: &Arrival) -> bool {
         let plain = arrival.rtt.is_some()
@@ -95,21 +94,21 @@ impl LossEstimator {
         plain
     }
 
-    /// Is a packet of that number the next in order, with nothing missing below?
+    /// Returns true if packet `seq` is the next in order, with nothing missing below.
     #[inline]
     pub(crate) fn is_next(&self, seq: u64) -> bool {
         self.history.is_next(seq)
     }
 
-    /// Takes in the next packets in order, up to `last`, as [`LossEstimator::handle_next`] would one by one.
+    /// Takes the next packets in order, up to `last`, as [`LossEstimator::handle_next`] would one by one.
     #[inline]
     pub(crate) fn handle_run(&mut self, last: u64, last_at: Instant, rtt: Duration) {
         self.history.record_up_to(last, last_at);
         self.rtt = Some(rtt);
     }
 
-    /// Takes in one packet. `first_interval` gives the synthetic interval before the first loss event
-    /// (RFC 5348 §6.3.1) and is called at most once between resets to no loss at all.
+    /// Takes one packet. `first_interval` gives the synthetic interval before the first loss event (RFC 5348
+    /// §6.3.1). It is called again only if every loss event has been undone.
     pub fn handle_arrival(
         &mut self,
         arrival: &Arrival,
@@ -163,12 +162,12 @@ impl LossEstimator {
         arrived
     }
 
-    /// When the last packet arrived; the zero of time before the first.
+    /// Returns when the last packet arrived, and the zero of time before the first packet.
     pub(crate) const fn latest_arrival(&self) -> Instant {
         self.history.latest_arrival()
     }
 
-    /// p: zero before the first loss event.
+    /// Returns p, which is zero before the first loss event.
     pub fn loss_event_rate(&self) -> LossEventRate {
         self.history
             .highest()
@@ -178,14 +177,14 @@ impl LossEstimator {
             })
     }
 
-    /// What it leaves behind; `first_interval` as in [`LossEstimator::handle_arrival`].
+    /// Returns the past that the estimator leaves; `first_interval` is as in [`LossEstimator::handle_arrival`].
     pub(crate) fn past(&self, first_interval: impl FnOnce() -> f64) -> Past {
         let highest = self.history.highest().unwrap_or_default();
         let now = self.when(highest, self.history.latest_arrival());
         self.intervals.clone().past(now, first_interval)
     }
 
-    /// The round-trip time that the sender told with its highest packet.
+    /// Returns the round-trip time that the sender stated in its highest packet.
     pub const fn round_trip_time(&self) -> Option<Duration> {
         self.rtt
     }
@@ -202,13 +201,14 @@ impl LossEstimator {
         }
     }
 
-    /// How many packets of a hole, from `seq` on, belong to the present loss event: they lower the rate no further.
+    /// Returns how many packets of a hole, from `seq` on, join the present loss event and so lower the rate no
+    /// further.
     fn joining(&self, hole: &Hole, seq: u64) -> u64 {
         let event = self.intervals.event_time();
         event.map_or(0, |event| hole.packets_until(seq, event + self.rtt()))
     }
 
-    /// Sorts the packets of a hole into loss events (RFC 5348 §5.2), as many at a time as one holds.
+    /// Sorts the packets of a hole into loss events (RFC 5348 §5.2), all packets of one event in one step.
     fn lose(
         &mut self,
         hole: &Hole,
@@ -225,7 +225,7 @@ impl LossEstimator {
             return;
         }
         let mut seq = hole.first;
-        // A gap of many round trips begins many events, of which only the last ones are remembered.
+        // A gap of many round trips begins many events, and only the last ones are remembered.
         if count > EVENTS_PER_GAP {
             let per_event = hole.packets_in(self.rtt()).saturating_add(1);
             let skipped = (count / per_event).saturating_sub(EVENTS_PER_GAP);

@@ -1,4 +1,4 @@
-//! Which packets are missing, and when each must be called lost (RFC 5348 §5.1).
+//! Records which packets are missing, and when each counts as lost (RFC 5348 §5.1).
 
 #[cfg(feature = "cache-layout")]
 use core::mem::offset_of;
@@ -9,13 +9,13 @@ use super::ring::Ring;
 use crate::Standard;
 use crate::time::Instant;
 
-/// Arrivals above a hole that turn it into a loss (RFC 5348 §5.1).
+/// The arrivals above a hole that make it a loss (RFC 5348 §5.1).
 const NDUPACK: u32 = 3;
-/// Holes that are not losses yet. In-order traffic makes at most two, of fewer than [`NDUPACK`] arrivals
-/// each; a path that reorders makes more, and late packets that split holes add a few. The last place
-/// makes the oldest a loss.
+/// The most holes that are not yet losses. In-order traffic makes at most two, of fewer than [`NDUPACK`] arrivals
+/// each; a path that reorders makes more, and late packets split some. If all places are taken, the oldest hole
+/// becomes a loss.
 const PENDING: usize = 16;
-/// Losses remembered in case their packets come late. Beyond this the oldest stays lost.
+/// The most losses that a late packet can undo. The oldest of more losses stay lost.
 const REMEMBERED: usize = 64;
 
 /// A run of missing packets, and the two arrivals that bound it in time.
@@ -31,7 +31,7 @@ pub(super) struct Hole {
 }
 
 impl Hole {
-    /// The nominal arrival time of one of its packets, interpolated (RFC 5348 §5.2).
+    /// Returns the nominal arrival time of a packet in the hole, interpolated (RFC 5348 §5.2).
     pub(super) fn nominal_time(&self, seq: u64) -> Instant {
         let (part, whole) = (seq - self.before.0, self.after.0 - self.before.0);
         let share = |span: Duration| {
@@ -43,16 +43,17 @@ impl Hole {
         };
         match self.after.1.checked_since(self.before.1) {
             Some(span) => self.before.1 + share(span),
-            // Only RFC 3448 §5.2 lets the packet before come after the packet after.
+            // Only RFC 3448 §5.2 permits the packet before the hole to arrive after the packet above the hole.
             None => self.before.1 - share(self.before.1.saturating_since(self.after.1)),
         }
     }
 
-    /// How many of its packets, from `seq` on, have a nominal time up to `until`. Exact: where many
-    /// packets fall into one nanosecond, a count that is one short would be asked for again and again.
+    /// Returns how many packets of the hole, from `seq` on, have a nominal time up to `until`. The count is exact:
+    /// many packets may have the same nanosecond, and a count that is one short would repeat a request once for
+    /// each of them.
     pub(super) fn packets_until(&self, seq: u64, until: Instant) -> u64 {
         let Some(span) = self.after.1.checked_since(self.before.1) else {
-            // Nominal times fall: with this packet's all that follow are up to `until`.
+            // Nominal times fall here, so if this packet is up to `until`, all later ones are.
             let all = self.last + 1 - seq;
             return if self.nominal_time(seq) <= until {
                 all
@@ -63,7 +64,7 @@ impl Hole {
         let Some(left) = until.checked_since(self.before.1) else {
             return 0;
         };
-        // ⌊span·k/distance⌋ ≤ left, solved for k; both factors are at most 2^64, and not both.
+        // The result is ⌊span·k/distance⌋ ≤ left, solved for k; each factor is at most 2^64, and never both.
         let distance = u128::from(self.after.0 - self.before.0);
         let reach = ((left.as_nanos() + 1) * distance - 1)
             .checked_div(span.as_nanos())
@@ -73,7 +74,7 @@ impl Hole {
         (last.min(self.last) + 1).saturating_sub(seq)
     }
 
-    /// How many packets the interpolation puts into a time.
+    /// Returns how many packets of the hole the interpolation places into `time`.
     pub(super) fn packets_in(&self, time: Duration) -> u64 {
         let span = self.after.1.saturating_since(self.before.1).as_nanos();
         if span == 0 {
@@ -87,26 +88,26 @@ impl Hole {
     }
 }
 
-/// What one arrival means for the record.
+/// The class of an arrival in the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Recorded {
-    /// Seen before, or too old to tell.
+    /// The packet was recorded before, or is too old to decide.
     Duplicate,
-    /// In order, or above a new hole.
+    /// The packet is the next in order, or above a new hole.
     New,
-    /// Late, into a hole that was no loss yet.
+    /// The packet is late, and its hole was not yet a loss.
     Late(Lateness),
-    /// Late, and called lost meanwhile.
+    /// The packet is late, and its hole had become a loss.
     Recovered(Lateness),
 }
 
-/// A run of packets called lost, in sixteen bytes.
+/// A run of lost packets, in sixteen bytes.
 #[derive(Clone, Copy, Debug)]
 struct Lost {
     first: u64,
-    /// Of a longer run only the last are remembered.
+    /// The number of packets; of a longer run only the last ones are remembered.
     count: u32,
-    /// When its hole was seen: microseconds modulo 2^32, for lateness of an hour at most.
+    /// The time at which the hole appeared: microseconds modulo 2^32, which suffices for lateness of an hour.
     seen: u32,
 }
 
@@ -124,7 +125,7 @@ impl Lost {
         seq >= self.first && seq - self.first < self.count as u64
     }
 
-    /// What is left of it below and above `seq`, one of its packets.
+    /// Returns the rest of the run below and above `seq`, which is one of its packets.
     const fn split(self, seq: u64) -> (Self, Self) {
         let below = (seq - self.first) as u32;
         (
@@ -145,8 +146,8 @@ impl Lost {
     }
 }
 
-/// The reception record: constant in size, whatever is lost.
-// The fields that every packet touches are first, as `Receiver` has them side by side.
+/// The reception record, whose size is constant whatever is lost.
+// The fields that every packet touches come first, because `Receiver` places them side by side.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "cache-layout", repr(C))]
 pub(super) struct History {
@@ -158,7 +159,7 @@ pub(super) struct History {
 }
 
 impl History {
-    /// Where what a packet in sequence touches ends: it looks whether anything is missing.
+    /// The end of the bytes that a packet in sequence touches, which include the number of holes.
     #[cfg(feature = "cache-layout")]
     pub(super) const CACHED: usize =
         offset_of!(Self, pending) + offset_of!(Ring<Hole, PENDING>, items);
@@ -183,24 +184,24 @@ impl History {
         }
     }
 
-    /// The highest packet so far.
+    /// Returns the highest packet so far.
     pub(super) const fn highest(&self) -> Option<u64> {
         self.highest
     }
 
-    /// When the last packet arrived.
+    /// Returns when the last packet arrived.
     pub(super) const fn latest_arrival(&self) -> Instant {
         self.latest.1
     }
 
-    /// Records the packet after the highest if nothing is missing below it; false if `seq` is another one
-    /// or something is.
+    /// Records the packet after the highest if nothing is missing below it. Returns false, and records nothing, if
+    /// `seq` is another packet or a packet is missing.
     #[inline]
     pub(super) fn record_next(&mut self, seq: u64, at: Instant) -> bool {
         let Some(highest) = &mut self.highest else {
             return false;
         };
-        // Nothing comes after the last number of all.
+        // The last 64-bit number has no successor.
         if self.pending.len() != 0 || seq.wrapping_sub(1) != *highest || seq == 0 {
             return false;
         }
@@ -209,19 +210,19 @@ impl History {
         true
     }
 
-    /// Would [`History::record_next`] record that packet?
+    /// Returns true if [`History::record_next`] would record that packet.
     #[inline]
     pub(super) fn is_next(&self, seq: u64) -> bool {
         self.pending.len() == 0 && seq != 0 && self.highest == Some(seq.wrapping_sub(1))
     }
 
-    /// Records the packets after the highest, up to this one, as [`History::record_next`] would one by one.
+    /// Records the packets after the highest, up to `last`, as [`History::record_next`] would one by one.
     #[inline]
     pub(super) fn record_up_to(&mut self, last: u64, at: Instant) {
         (self.highest, self.latest) = (Some(last), (last, at));
     }
 
-    /// Records an arrival. Losses that it reveals are then taken with [`History::next_loss`].
+    /// Records an arrival. [`History::next_loss`] then returns the losses that this arrival revealed.
     pub(super) fn record(&mut self, seq: u64, at: Instant) -> Recorded {
         let Some(highest) = self.highest else {
             (self.highest, self.latest) = (Some(seq), (seq, at));
@@ -264,8 +265,8 @@ impl History {
         recorded
     }
 
-    /// Takes the oldest hole that has become a loss: three packets have arrived above it, and what the
-    /// path's reordering asks for has been waited.
+    /// Takes the oldest hole that has become a loss: three packets have arrived above it, and the wait for
+    /// reordered packets is over.
     #[inline]
     pub(super) fn next_loss(&mut self, path: &Reordering, rtt: Duration) -> Option<Hole> {
         let oldest = self.pending.first()?;
@@ -277,14 +278,14 @@ impl History {
             };
             path.is_outlasted(passed, rtt)
         };
-        // A full ring has no room for the next hole.
+        // A full ring would have no room for the next hole.
         if !is_lost && self.pending.len() < PENDING {
             return None;
         }
         Some(self.lose_first())
     }
 
-    /// Takes the oldest hole below `seq`, lost or not: what a marked packet confirms (RFC 5348 §5.1).
+    /// Takes the oldest hole below `seq`, lost or not, because a marked packet confirms it (RFC 5348 §5.1).
     pub(super) fn next_hole_below(&mut self, seq: u64) -> Option<Hole> {
         (self.pending.first()?.last < seq).then(|| self.lose_first())
     }
@@ -299,13 +300,13 @@ impl History {
         hole
     }
 
-    /// Takes a packet out of the hole that waits for it; how old that hole is.
+    /// Removes a packet from the hole that contains it, and returns the age of that hole.
     fn fill_pending(&mut self, seq: u64, now: Instant) -> Option<Duration> {
         let index = self
             .pending
             .newest(|hole| (hole.first..=hole.last).contains(&seq))?;
         let hole = self.pending.remove(index);
-        // The upper part goes in first, so that the lower comes before it.
+        // The upper part is inserted first, so that the lower part precedes it.
         if seq < hole.last {
             self.pending.insert(
                 index,
@@ -327,7 +328,7 @@ impl History {
         Some(now.saturating_since(hole.after.1))
     }
 
-    /// Takes a packet out of those called lost; how old its hole is.
+    /// Removes a packet from the losses, and returns the age of its hole.
     fn fill_lost(&mut self, seq: u64, now: Instant) -> Option<Duration> {
         let index = self.lost.newest(|lost| lost.contains(seq))?;
         let lost = self.lost.remove(index);

@@ -19,11 +19,11 @@ pub(super) struct Interval {
     last: u64,
     /// Packets in the interval, once closed.
     length: f64,
-    /// DF_i.
+    /// The discount factor DF_i.
     pub(super) discount: f64,
     /// Packets lost or marked in the event; none in the synthetic first interval.
     pub(super) losses: u32,
-    /// Every loss counts, not the event alone (RFC 4828 §3).
+    /// Every loss of this interval counts, not only the event (RFC 4828 §3).
     short: bool,
 }
 
@@ -38,7 +38,7 @@ impl Interval {
         short: false,
     };
 
-    /// Packets in the closed interval; in a short one of N packets and K losses N/K (RFC 4828 §3).
+    /// Returns the packets in the closed interval, or N/K in a short one of N packets and K losses (RFC 4828 §3).
     pub(super) fn counted(&self) -> f64 {
         if self.short {
             self.length / f64::from(self.losses.max(1))
@@ -48,16 +48,16 @@ impl Interval {
     }
 }
 
-/// What is made of the intervals.
+/// The rules that apply to the intervals.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
     pub(super) average: Average,
-    /// The least value of DF; 1 without history discounting (RFC 5348 §5.5).
+    /// The least DF; 1 disables history discounting (RFC 5348 §5.5).
     pub(super) discount_floor: f64,
-    /// Intervals of two round trips at most count every loss (RFC 4828 §3).
+    /// Intervals of at most two round trips count every loss (RFC 4828 §3).
     pub(super) small_packets: bool,
-    /// Taking the current event back restores what it changed in the intervals before it. The standard
-    /// says nothing of that; a path that reorders would else forget its intervals one by one.
+    /// An event that is undone restores the intervals that it changed. The standard does not specify this; a path
+    /// that reorders would otherwise forget its intervals one by one.
     pub(super) restores: bool,
 }
 
@@ -76,23 +76,23 @@ impl Rules {
     }
 }
 
-/// What the current event changed in the intervals before it.
+/// The changes of older intervals by the current event.
 #[derive(Clone, Copy, Debug)]
 struct Change {
-    /// DF, which became part of each DF_i.
+    /// The DF that became part of each DF_i.
     discount: f64,
-    /// The interval that no longer had room.
+    /// The interval that had no room any more.
     forgotten: Option<Interval>,
 }
 
-/// I_0 … I_n: the current interval and the n before it.
+/// The intervals I_0 … I_n: the current one and the n before it.
 #[derive(Clone, Debug)]
 pub(super) struct Intervals {
     rules: Rules,
     recent: [Interval; MAX_INTERVALS + 1],
-    /// How many of `recent` are in use: none, or the current and at least one closed.
+    /// The length of the used part of `recent`: zero, or the current interval and at least one closed.
     len: usize,
-    /// Of the closed intervals as they are.
+    /// The sums over the closed intervals.
     sum: Closed,
     change: Option<Change>,
 }
@@ -108,7 +108,7 @@ impl Intervals {
         }
     }
 
-    /// Those of a receiver that is gone, whose going began the current one.
+    /// Takes over the intervals of a receiver that is gone; its departure began the current interval.
     pub(super) fn after(rules: Rules, past: &Past) -> Self {
         let mut intervals = Self::new(rules);
         let closed = past.intervals().iter().take(rules.average.intervals());
@@ -118,33 +118,33 @@ impl Intervals {
         }
         if intervals.len > 0 {
             intervals.len += 1;
-            // No packet that comes takes it back.
+            // No late packet may undo this event.
             intervals.recent[0].losses = 1;
             intervals.sum_up();
         }
         intervals
     }
 
-    /// The first packet since they were taken over.
+    /// Sets the first packet since the intervals were taken over.
     pub(super) fn begin_at(&mut self, seq: u64, at: Instant) {
         let event = &mut self.recent[0];
         (event.start, event.last, event.at) = (seq, seq, at);
     }
 
-    /// What is left of them when nothing more comes; `first` gives the synthetic interval if there is none.
+    /// Returns the past if no packet follows; `first` gives the synthetic interval if there is no interval yet.
     pub(super) fn past(mut self, now: Now, first: impl FnOnce() -> f64) -> Past {
         self.begin_event(now.highest.saturating_add(1), now.at, now, first);
         let closed = self.recent[1..self.len].iter();
         Past::new(closed.map(|interval| (interval.counted(), interval.discount)))
     }
 
-    /// When the current loss event began; `None` before the first.
+    /// Returns when the current loss event began; `None` before the first.
     pub(super) fn event_time(&self) -> Option<Instant> {
         (self.len > 0).then_some(self.recent[0].at)
     }
 
-    /// True if packet `seq` lies below one that was lost or marked in the current event, so that no
-    /// event can begin with it: each begins above all packets of the one before.
+    /// Returns true if packet `seq` lies below a lost or marked packet of the current event. No event begins with
+    /// such a packet, because each event begins above all packets of the event before.
     pub(super) fn reaches_beyond(&self, seq: u64) -> bool {
         self.len > 0 && seq < self.recent[0].last
     }
@@ -154,8 +154,8 @@ impl Intervals {
         (self.len > 0).then_some(self.recent[0].start)
     }
 
-    /// Begins a loss event. `before` is where the stream was before the event was detected; `first` gives
-    /// the synthetic interval before the very first event (RFC 5348 §6.3.1).
+    /// Begins a loss event. `before` is the position of the stream before the event was detected; `first` gives the
+    /// synthetic interval before the very first event (RFC 5348 §6.3.1).
     pub(super) fn begin_event(
         &mut self,
         start: u64,
@@ -198,14 +198,14 @@ impl Intervals {
         self.sum_up();
     }
 
-    /// Sums the closed intervals up; to be called when they have changed.
+    /// Sums the closed intervals; each change of them must be followed by a call.
     fn sum_up(&mut self) {
         if let Some(closed) = self.recent[..self.len].get(1..) {
             self.sum = self.rules.average.sum(closed);
         }
     }
 
-    /// Adds lost or marked packets, of which `last` is the last, to the current event.
+    /// Adds lost or marked packets, the last of which is `last`, to the current event.
     pub(super) fn add_losses(&mut self, count: u64, last: u64) {
         let event = &mut self.recent[0];
         let count = u32::try_from(count).unwrap_or(u32::MAX);
@@ -213,8 +213,8 @@ impl Intervals {
         event.last = event.last.max(last);
     }
 
-    /// Takes back one loss of the event that packet `seq` belongs to, if it is remembered. True if no loss of that event is
-    /// left, so that two intervals became one (RFC 5348 §6.1).
+    /// Undoes one loss of the remembered event that contains packet `seq`. Returns true if no loss of that event
+    /// remains, so that two intervals became one (RFC 5348 §6.1).
     pub(super) fn take_back(&mut self, seq: u64) -> bool {
         let events = &mut self.recent[..self.len];
         let Some(index) = events
@@ -236,7 +236,7 @@ impl Intervals {
         merged
     }
 
-    /// p.
+    /// Returns p.
     pub(super) fn loss_event_rate(&self, now: Now) -> LossEventRate {
         if self.len == 0 {
             return LossEventRate::ZERO;
@@ -261,12 +261,12 @@ impl Intervals {
         }
     }
 
-    /// Would the current interval, did it end then, be a short one?
+    /// Returns true if the current interval would be a short one if it ended at `end`.
     fn is_short(&self, end: Instant, rtt: Duration) -> bool {
         self.rules.small_packets && end.saturating_since(self.recent[0].at) <= rtt.saturating_mul(2)
     }
 
-    /// Undoes what the event that was the current one had changed.
+    /// Undoes the changes that the former current event made to older intervals.
     fn restore(&mut self) {
         let Some(change) = self.change.take() else {
             return;
@@ -280,7 +280,7 @@ impl Intervals {
         }
     }
 
-    /// Removes an event whose packets all came after all, and joins its interval to the one before.
+    /// Removes an event all of whose packets arrived late, and joins its interval to the one before.
     fn merge(&mut self, index: usize) {
         let newer = self.recent[index];
         if let Some(older) = self.recent[..self.len].get_mut(index + 1)
@@ -288,12 +288,13 @@ impl Intervals {
         {
             older.length += newer.length;
             older.discount = newer.discount;
-            // Two short ones may make a long one; the standard does not say, and a long one is longer.
+            // Two short intervals may make a long one. The standard does not say; here the joined interval
+            // counts as long.
             older.short = false;
         }
         self.recent.copy_within(index + 1..self.len, index);
         self.len -= 1;
-        // Only the synthetic interval is left: there has been no loss event after all.
+        // Only the synthetic interval remains, so there has been no loss event.
         if self.len < 2 {
             self.len = 0;
         }

@@ -1,4 +1,4 @@
-//! What a path bore before: loss intervals that outlive the receiver that closed them.
+//! Loss intervals that outlive the receiver that closed them, for the receiver that replaces it.
 
 use super::average::Now;
 use super::interval::{Intervals, Rules};
@@ -6,26 +6,28 @@ use crate::receiver::ReceiverConfig;
 use crate::time::{Duration, Instant};
 use crate::units::LossEventRate;
 
-/// Loss intervals that outlive a receiver: as many as RFC 5348 §5.4 looks back at.
+/// The most loss intervals that outlive a receiver: RFC 5348 §5.4 uses as many.
 pub const MAX_PAST: usize = 8;
 
-/// The newest loss intervals of a receiver that is gone, for one that takes its place
-/// ([`ReceiverConfig::past`]). That it went is a loss event: what it did not tell of any more, nobody tells.
+/// The newest loss intervals of a receiver that is gone, for the receiver that replaces it
+/// ([`ReceiverConfig::past`]). The departure of the old receiver counts as a loss event, because nobody reports the
+/// losses that it had not yet reported.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Past {
-    /// Packets, and DF_i; the newest first.
+    /// Packets and DF_i of each interval, the newest first.
     intervals: [(f64, f64); MAX_PAST],
     len: usize,
 }
 
 impl Past {
-    /// Of a path that nothing is known of.
+    /// The past of an unknown path.
     pub const NONE: Self = Self {
         intervals: [(0.0, 0.0); MAX_PAST],
         len: 0,
     };
 
-    /// As if it had told of so many intervals, [`MAX_PAST`] at most, of 1/p packets; none where p is zero.
+    /// Returns the past of a receiver that closed `count` intervals of 1/p packets, at most [`MAX_PAST`]. The past
+    /// is empty where p is zero.
     pub fn of(p: LossEventRate, count: usize) -> Self {
         if p.is_zero() {
             return Self::NONE;
@@ -33,7 +35,7 @@ impl Past {
         Self::new((0..count).map(|_| (1.0 / p.get(), 1.0)))
     }
 
-    /// Intervals, the newest first; the others are forgotten.
+    /// Keeps the newest of these intervals, which come newest first.
     pub(super) fn new(intervals: impl Iterator<Item = (f64, f64)>) -> Self {
         let mut past = Self::NONE;
         for (place, interval) in past.intervals.iter_mut().zip(intervals) {
@@ -43,17 +45,17 @@ impl Past {
         past
     }
 
-    /// True if nothing is known.
+    /// Returns true if nothing is known of the path.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// p once so many packets have left after it, none of them known to be lost; zero if nothing is known.
+    /// Returns p after this many further packets, none of them known to be lost; zero if nothing is known.
     pub fn loss_event_rate(&self, packets: u64) -> LossEventRate {
         self.present().loss_event_rate(now(packets))
     }
 
-    /// The same after so many packets and another loss event, if anything is known.
+    /// Returns the past after this many further packets and another loss event; an empty past stays empty.
     #[must_use]
     pub fn and(&self, packets: u64) -> Self {
         if self.is_empty() {
@@ -71,7 +73,7 @@ impl Past {
     }
 }
 
-/// After so many packets; no rule of RFC 5348 asks when.
+/// Returns the position after this many packets. RFC 5348 does not use the time of these packets.
 fn now(packets: u64) -> Now {
     Now {
         highest: packets.saturating_sub(1),
@@ -106,7 +108,7 @@ mod tests {
         let past = Past::of(LossEventRate::new(0.01), MAX_PAST);
         close(past.loss_event_rate(1), 0.01);
         close(past.loss_event_rate(100), 0.01);
-        // 160 + 3·100 + 0.8·100 + … = 660 of weight 6.
+        // The sum is 160 + 3·100 + 0.8·100 + … = 660, and the weights sum to 6.
         close(past.loss_event_rate(160), 6.0 / 660.0);
     }
 
@@ -130,7 +132,7 @@ mod tests {
         }
     }
 
-    /// Of a receiver that missed every hundredth packet up to 1,030.
+    /// Returns the past of a receiver that missed every hundredth packet up to 1,030.
     fn left() -> Past {
         let mut receiver = Receiver::new(ReceiverConfig::default());
         for seq in (1..=1_030).filter(|seq| seq % 100 != 0) {
@@ -142,7 +144,7 @@ mod tests {
     #[test]
     fn a_receiver_goes_on_where_the_one_before_it_stopped() {
         let past = left();
-        // 31 packets from the last loss on, then seven intervals of a hundred.
+        // The current interval has 31 packets since the last loss, and seven closed intervals have a hundred each.
         close(past.loss_event_rate(1), 6.0 / (31.0 + 500.0));
         let mut receiver = Receiver::new(ReceiverConfig {
             past,
@@ -176,7 +178,7 @@ mod tests {
             (receiver.counters().lost, receiver.counters().loss_events),
             (1, 0)
         );
-        // One that comes late takes back none of the past.
+        // A late packet undoes none of the past.
         receiver.handle_data(&packet(5_005));
         close(receiver.loss_event_rate(), left().loss_event_rate(20).get());
     }

@@ -1,24 +1,24 @@
-//! How long a missing packet is waited for on a path that reorders.
+//! Decides how long to wait for a missing packet on a path that reorders.
 //!
-//! RFC 5348 §5.1 waits for three packets above a hole and takes reordering beyond that for congestion;
-//! RFC 3448 §5.1 left it to future versions to make the three adaptive. Here packets that come late
-//! tell by how many places and how much time the path reorders, and later holes are given as much, with
-//! a quarter to spare. A hole must outlast both: parallel links keep the places at any rate, parallel
-//! routes the time. One round trip bounds the wait, as in RFC 8985 §7.2, so that no loss stays hidden
-//! for longer. Before the first late packet nothing is waited for beyond the three.
+//! RFC 5348 §5.1 waits for three packets above a hole and takes reordering beyond that for congestion. RFC 3448
+//! §5.1 left an adaptive number to future versions. Here late packets show by how many places and how much time the
+//! path reorders, and later holes wait as long, plus a quarter. A hole must outlast both measures: parallel links
+//! reorder by the same places at any rate, parallel routes by the same time. One round trip bounds the wait, as in
+//! RFC 8985 §7.2, so that no loss stays hidden for longer. Before the first late packet only the three packets are
+//! required.
 
 use core::time::Duration;
 
-/// Late packets and losses after which the largest lateness of the time before is forgotten: among so
-/// many the largest shows itself again, and a path that has stopped reordering is soon trusted.
+/// The number of late packets and losses after which the largest lateness of earlier times is forgotten. Among this
+/// many the largest lateness recurs, and a path that no longer reorders is soon trusted again.
 const EPOCH: u16 = 256;
 
-/// How far the stream has got past a missing packet.
+/// The advance of the stream past a missing packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Lateness {
-    /// From its number to the highest received.
+    /// The distance from the missing number to the highest received.
     pub(super) places: u64,
-    /// Since its hole was seen.
+    /// The time since the hole appeared.
     pub(super) time: Duration,
 }
 
@@ -31,20 +31,20 @@ impl Lateness {
     }
 }
 
-/// The path's reordering, as late packets have shown it.
+/// The reordering of the path, as shown by late packets.
 #[derive(Clone, Debug)]
 pub(super) struct Reordering {
     learns: bool,
-    /// The largest of this epoch and of the one before.
+    /// The largest lateness of this epoch and of the one before.
     largest: [Lateness; 2],
-    /// Late packets and losses of this epoch.
+    /// The number of late packets and losses of this epoch.
     seen: u16,
-    /// What a hole must outlast.
+    /// The lateness that a hole must outlast.
     wait: Lateness,
 }
 
 impl Reordering {
-    /// A path that has shown none; unless it `learns`, it never will.
+    /// Creates the state of a path without reordering, which changes only if it `learns`.
     pub(super) const fn new(learns: bool) -> Self {
         const NONE: Lateness = Lateness {
             places: 0,
@@ -58,8 +58,7 @@ impl Reordering {
         }
     }
 
-    /// Learns from a packet that came late. One later than a round trip teaches nothing: it could not
-    /// be waited for.
+    /// Learns from a late packet, unless it was later than a round trip: no hole waits so long.
     pub(super) fn handle_late(&mut self, lateness: Lateness, rtt: Duration) {
         if self.learns && lateness.time <= rtt {
             self.largest[0] = self.largest[0].max(lateness);
@@ -67,14 +66,14 @@ impl Reordering {
         }
     }
 
-    /// Notes that a hole was called lost.
+    /// Counts a hole that became a loss.
     pub(super) fn handle_loss(&mut self) {
         if self.learns {
             self.count();
         }
     }
 
-    /// Whether a hole past which the stream has got so far may be called lost.
+    /// Returns true if a hole counts as lost once the stream has advanced this far past it.
     pub(super) fn is_outlasted(&self, hole: Lateness, rtt: Duration) -> bool {
         (hole.places > self.wait.places && hole.time >= self.wait.time) || hole.time >= rtt
     }

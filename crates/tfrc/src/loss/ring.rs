@@ -1,11 +1,11 @@
 //! A ring of at most N items, oldest first.
 
-/// A list in a circle, oldest first. Inserting into a full one is a bug of the caller's.
+/// A bounded list in a circle, oldest first. The caller must not insert into a full list.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "cache-layout", repr(C))]
 pub(super) struct Ring<T, const N: usize> {
     len: usize,
-    /// Where the oldest is.
+    /// The index of the oldest item.
     start: usize,
     pub(super) items: [T; N],
 }
@@ -31,7 +31,7 @@ impl<T: Copy, const N: usize> Ring<T, N> {
         (self.len > 0).then(|| &self.items[self.place(0)])
     }
 
-    /// The newest that satisfies a condition.
+    /// Returns the index of the newest item that satisfies a condition.
     pub(super) fn newest(&self, is_wanted: impl Fn(&T) -> bool) -> Option<usize> {
         (0..self.len)
             .rev()

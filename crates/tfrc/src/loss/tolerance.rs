@@ -3,7 +3,7 @@
 /// A token bucket of losses that begin no loss event.
 ///
 /// RFC 5348 §5.2 counts every loss. A caller that knows a path's losses at any rate may leave as many out.
-// In as few bytes as possible: a receiver has less than four kilobytes.
+// The fields are as small as possible, because a receiver has less than four kilobytes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tolerance {
     /// Tolerated losses per packet.

@@ -4,26 +4,27 @@ use crate::Standard;
 use crate::config_error::TfrcConfigError;
 use crate::loss::{Average, Past};
 
-/// How a receiver behaves.
+/// The configuration of a receiver.
 #[derive(Clone, Debug)]
 pub struct ReceiverConfig {
     /// History discounting (RFC 5348 §5.5). On by default.
     pub discounting: bool,
-    /// Waits for packets as long as those that came late before, one round trip at most, before it calls
-    /// them lost: reordering is then not taken for congestion. Where nothing comes late nothing changes.
-    /// Off by default: RFC 5348 §5.1 calls a packet lost at the third arrival above it.
+    /// Waits for a missing packet as long as earlier packets were late, at most one round trip, before it counts as
+    /// lost. Reordering is then not taken for congestion, and nothing changes where no packet is late. Off by
+    /// default: RFC 5348 §5.1 calls a packet lost at the third arrival above it.
     pub reordering: bool,
-    /// How loss intervals make p. RFC 5348's by default; the others are for comparison.
+    /// The method that computes p from loss intervals. The method of RFC 5348 by default; the others are for
+    /// comparison.
     pub average: Average,
-    /// TFRC-SP, the variant for small packets (RFC 4828 §3): every loss counts in an interval of two
-    /// round trips at most, and the current interval does not while it is as short. Off by default.
+    /// TFRC-SP, the variant for small packets (RFC 4828 §3): every loss counts in an interval of at most two round
+    /// trips, and the current interval does not count while it is as short. Off by default.
     pub small_packets: bool,
-    /// Quarters of a round trip from a report to the next: 4 by default, as RFC 5348 §6.1 has it. Others are
-    /// for comparison. At least 1.
+    /// The time between reports in quarters of a round trip, at least 1. 4 by default (RFC 5348 §6.1); other values
+    /// are for comparison.
     pub report_quarters: u32,
     /// The edition of the standard. RFC 5348 by default.
     pub standard: Standard,
-    /// What a receiver in its place knew before it. Nothing by default.
+    /// The loss intervals of an earlier receiver at the same place. None by default.
     pub past: Past,
 }
 

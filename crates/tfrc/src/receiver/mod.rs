@@ -1,4 +1,4 @@
-//! The data receiver (RFC 5348 §6): arrivals in, reports out.
+//! The data receiver (RFC 5348 §6): takes arrivals and makes reports.
 
 mod config;
 mod rate_meter;
@@ -25,38 +25,38 @@ use schedule::Schedule;
 pub struct Arrival {
     /// Its sequence number, extended (see [`crate::seq::Extender`]).
     pub seq: u64,
-    /// When it arrived: the kernel's receive time where there is one.
+    /// The time of arrival: the kernel's receive time where there is one.
     pub at: Instant,
     /// The sender's timestamp, in a unit of the sender's choice; the report echoes it.
     pub timestamp: u32,
     /// R_i, the sender's estimate of the round-trip time; `None` while it has none.
     pub rtt: Option<Duration>,
-    /// Its size, as the sender counts it.
+    /// The size, as the sender counts it.
     pub size: Bytes,
-    /// The ECN field that it arrived with.
+    /// The ECN field on arrival.
     pub ecn: Ecn,
 }
 
-/// Packets with numbers in a row that tell nothing but that they came, one after the other: not marked, with
-/// the timestamp of the packet before, and with one round-trip time.
+/// A run of plain packets with consecutive numbers. None is marked, and all have one round-trip time and the
+/// timestamp of the packet before the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Run {
-    /// How many, one or more.
+    /// The number of packets, at least 1.
     pub(crate) count: u64,
     pub(crate) last_seq: u64,
     pub(crate) last_at: Instant,
     pub(crate) rtt: Duration,
-    /// The sum of their sizes, and the largest.
+    /// The sum of the sizes, then the largest size.
     pub(crate) bytes: Bytes,
     pub(crate) largest: Bytes,
 }
 
-/// What a feedback packet carries (RFC 5348 §3.2.2).
+/// The content of a feedback packet (RFC 5348 §3.2.2).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FeedbackPacket {
     /// t_recvdata: the timestamp of the last packet received, in the sender's unit.
     pub timestamp: u32,
-    /// t_delay: from that packet's arrival to this report.
+    /// t_delay: the time from that packet's arrival to this report.
     pub delay: Duration,
     /// X_recv: the rate at which data arrived; zero in the first report.
     pub receive_rate: Rate,
@@ -64,36 +64,36 @@ pub struct FeedbackPacket {
     pub loss_event_rate: LossEventRate,
 }
 
-/// Packets as the receiver counted them.
+/// The packet counts of the receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Packets received, without duplicates.
     pub received: u64,
-    /// Packets called lost that have not arrived since.
+    /// Packets that count as lost and have not arrived since.
     pub lost: u64,
-    /// Packets received again, or too late to tell.
+    /// Packets that arrived again, or too late to decide.
     pub duplicate: u64,
-    /// Packets received with a congestion mark.
+    /// Packets that arrived with a congestion mark.
     pub marked: u64,
-    /// Loss events that began, those included that were taken back since.
+    /// Loss events that began, including those that were undone later.
     pub loss_events: u64,
 }
 
-/// The data receiver: a constant amount of state, no clock.
-// With `cache-layout` this order puts the fields that a packet in sequence touches into four cache lines, from the meter's
-// end to the estimator's beginning.
+/// The data receiver, which has a constant amount of state and no clock.
+// With `cache-layout` this order puts the fields that a packet in sequence touches into four cache lines. They
+// reach from the meter's end to the estimator's beginning.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "cache-layout", repr(C))]
 pub struct Receiver {
     meter: RateMeter,
     schedule: Schedule,
     counters: Counters,
-    /// p_prev, the last p that was computed for a report or a new loss event: a report leaves early when
-    /// p rises above it (RFC 5348 §6.1).
+    /// p_prev, the last p that was computed for a report or a new loss event. A report leaves early when p exceeds
+    /// it (RFC 5348 §6.1).
     computed: LossEventRate,
-    /// Of the last packet.
+    /// The timestamp of the last packet.
     timestamp: u32,
-    /// Nothing has come since p was computed.
+    /// No packet has arrived since p was computed.
     is_computed: bool,
     standard: Standard,
     report_quarters: u32,
@@ -110,7 +110,7 @@ impl Receiver {
     /// The highest ratio that [`Receiver::tolerate_losses`] follows, in losses per packet.
     pub const MAX_TOLERATED_LOSS: f64 = MAX_RATIO;
 
-    /// A receiver that has seen nothing.
+    /// Creates a receiver without arrivals.
     ///
     /// # Panics
     ///
@@ -134,7 +134,7 @@ impl Receiver {
         }
     }
 
-    /// Takes in a data packet (RFC 5348 §6.1); a report may be due at once afterwards.
+    /// Takes a data packet (RFC 5348 §6.1), after which a report may be due at once.
     #[inline]
     pub fn handle_data(&mut self, arrival: &Arrival) -> Arrived {
         self.is_computed = false;
@@ -146,7 +146,8 @@ impl Receiver {
         }
     }
 
-    /// A run that begins with this number and ends before this time may be handed in as one; none if zero.
+    /// Returns the time before which a run that begins with `first` must end to be taken in one call; zero if no
+    /// run can.
     #[inline]
     pub(crate) fn takes_run_until(&self, first: u64) -> Instant {
         if self.estimator.is_next(first) {
@@ -156,8 +157,8 @@ impl Receiver {
         }
     }
 
-    /// Takes in a run that [`Receiver::takes_run_until`] allows: what [`Receiver::handle_data`] would do with
-    /// one packet after the other.
+    /// Takes a run that [`Receiver::takes_run_until`] permits, as [`Receiver::handle_data`] would take its packets
+    /// one by one.
     #[inline]
     pub(crate) fn handle_run(&mut self, run: &Run) {
         self.is_computed = false;
@@ -167,7 +168,7 @@ impl Receiver {
         self.meter.handle_run(run.last_at, run.bytes, run.largest);
     }
 
-    /// Takes in a packet that may tell of a loss, a mark or reordering.
+    /// Takes a packet that may reveal a loss, a mark or reordering.
     fn handle_news(&mut self, arrival: &Arrival) -> Arrived {
         let (meter, standard) = (&self.meter, self.standard);
         let rtt = arrival.rtt.or(self.estimator.round_trip_time());
@@ -185,7 +186,7 @@ impl Receiver {
         arrived
     }
 
-    /// What every packet brings, and whether the report about it cannot wait.
+    /// Records the part that all packets share, and whether their report is `urgent`.
     #[inline]
     fn note(&mut self, arrival: &Arrival, urgent: bool) {
         self.counters.received += 1;
@@ -196,7 +197,7 @@ impl Receiver {
         }
     }
 
-    /// Once a report at least, with the first packet after it.
+    /// Updates the report schedule, at least with the first packet after each report.
     #[inline(never)]
     fn settle(&mut self, arrival: &Arrival, urgent: bool) {
         self.meter.handle_first(arrival.at);
@@ -208,23 +209,23 @@ impl Receiver {
         self.schedule.handle_data(arrival.at, urgent);
     }
 
-    /// When [`Receiver::poll_report`] has something to do: an instant that has passed means at once.
+    /// Returns when to call [`Receiver::poll_report`]: an instant that has passed means at once.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.schedule.due()
     }
 
-    /// The report that is due, if one is (RFC 5348 §6.2). Restarts the feedback timer.
+    /// Returns the report that is due, if one is (RFC 5348 §6.2), and restarts the feedback timer.
     #[inline]
     pub fn poll_report(&mut self, now: Instant) -> Option<FeedbackPacket> {
         self.schedule.is_due(now).then(|| self.report(now))
     }
 
-    /// A report now if data came since the last, due or not: for a caller with a timer of its own.
+    /// Returns a report if data came since the last one, due or not, for a caller with a timer of its own.
     pub fn take_report(&mut self, now: Instant) -> Option<FeedbackPacket> {
         self.schedule.due().map(|_| self.report(now))
     }
 
-    /// A report now, due or not.
+    /// Returns a report, due or not.
     pub(crate) fn report(&mut self, now: Instant) -> FeedbackPacket {
         let rtt = self.estimator.round_trip_time();
         self.schedule.restart(
@@ -240,10 +241,12 @@ impl Receiver {
         }
     }
 
-    /// The report that is due, or what it would say: for a sender that computes p and has it from reports that
-    /// leave when they are full, too. Only one that is due is an expiry of the feedback timer, back to which others
-    /// measure X_recv: four of them are remembered, and more than four a round trip would have it measured over less than
-    /// that. Due is also what comes a quarter of a round trip too soon, as formats have their own units of time.
+    /// Returns the report that is due, or else its content without an expiry of the feedback timer.
+    ///
+    /// A sender that computes p calls this for every report, including those that leave because they are full.
+    /// X_recv is measured back to expiries of the feedback timer, four of which are remembered. If every report
+    /// were an expiry, more than four in a round trip would shorten the measurement. A report up to a quarter of a
+    /// round trip early counts as due, because formats round times to their own units.
     pub(crate) fn report_or_foretell(&mut self, now: Instant) -> FeedbackPacket {
         let rtt = self.estimator.round_trip_time();
         if self.schedule.is_due(now + rtt.unwrap_or_default() / 4) {
@@ -258,43 +261,44 @@ impl Receiver {
         }
     }
 
-    /// p, the loss event rate, as of the last arrival; zero before the first loss event.
+    /// Returns p, the loss event rate, as of the last arrival; zero before the first loss event.
     pub fn loss_event_rate(&self) -> LossEventRate {
         self.estimator.loss_event_rate()
     }
 
-    /// R, the round-trip time as the sender told it with its highest packet; `None` before it did.
+    /// Returns R, the round-trip time that the sender stated in its highest packet; `None` before it did.
     pub const fn round_trip_time(&self) -> Option<Duration> {
         self.estimator.round_trip_time()
     }
 
-    /// X_recv, the receive rate, of the last report; zero before the second.
+    /// Returns X_recv, the receive rate, of the last report; zero before the second.
     pub const fn receive_rate(&self) -> Rate {
         self.meter.last()
     }
 
-    /// What one in its place is to know: its loss intervals, the last ended by its going.
+    /// Returns the loss intervals for a receiver that replaces this one. The departure ends the last interval.
     pub fn past(&self) -> Past {
         let rtt = self.estimator.round_trip_time();
         self.estimator
             .past(|| first_interval(&self.meter, rtt, self.standard))
     }
 
-    /// From now on as many losses per packet as `ratio` says, a tenth at most, begin no loss event: a caller may know that
-    /// the path loses them at any rate. Zero, as at the start, counts every loss.
+    /// Excludes up to `ratio` losses per packet from loss events from now on, at most
+    /// [`Receiver::MAX_TOLERATED_LOSS`]. The caller may know that the path loses these packets at any rate. Zero,
+    /// the initial value, counts every loss.
     ///
-    /// This departs from RFC 5348 §5.2, where every loss is congestion: beside TCP the rate is no longer fair if the caller is
-    /// wrong.
+    /// This departs from RFC 5348 §5.2, where every loss is congestion: beside TCP the rate is no longer fair if
+    /// the caller is wrong.
     pub fn tolerate_losses(&mut self, ratio: f64) {
         self.estimator.tolerate_losses(ratio);
     }
 
-    /// Packets since the start.
+    /// Returns the packet counts since the start.
     pub const fn counters(&self) -> Counters {
         self.counters
     }
 
-    /// Computes p, unless nothing has come since.
+    /// Computes p, unless no packet has arrived since the last computation.
     fn compute(&mut self) {
         if !self.is_computed {
             self.computed = self.estimator.loss_event_rate();
@@ -302,7 +306,7 @@ impl Receiver {
         }
     }
 
-    /// Computes p (RFC 5348 §6.1 steps 3 and 4).
+    /// Computes p and returns true if it rose (RFC 5348 §6.1 steps 3 and 4).
     fn p_rises(&mut self) -> bool {
         let previous = self.computed;
         self.compute();
@@ -320,14 +324,17 @@ impl Receiver {
     }
 }
 
-/// The interval before the first loss event: the one at which the equation would allow the largest
-/// receive rate so far, at least half a packet a round trip (RFC 5348 §6.3.1); in RFC 3448 the rate of
-/// the last round trip. The equation has t_RTO = 4R here, whatever the sender's: the receiver knows R
-/// alone. A sender with a longer t_RTO then begins below the rate that is meant (RFC 5348 §3.1).
+/// Returns the interval before the first loss event: the equation would allow the largest receive rate at it.
+///
+/// The receive rate is the largest so far, at least half a packet a round trip (RFC 5348 §6.3.1). RFC 3448 takes
+/// the rate of the last round trip.
+///
+/// The receiver knows R alone, so the equation has t_RTO = 4R here. A sender with a longer t_RTO therefore begins
+/// below the intended rate (RFC 5348 §3.1).
 fn first_interval(meter: &RateMeter, rtt: Option<Duration>, standard: Standard) -> f64 {
     let segment = meter.segment_size();
     let Some(rtt) = rtt else {
-        // Nothing can be inverted without a round trip: half a packet per round trip, as below.
+        // Without a round trip the equation has no inverse, so the rate is half a packet per round trip, as below.
         return 1.0
             / equation::loss_event_rate(
                 Bytes::new(1),

@@ -1,4 +1,4 @@
-//! X_recv, measured over the packets' own arrival times (RFC 5348 §6.2).
+//! Measures X_recv over the packets' own arrival times (RFC 5348 §6.2).
 
 #[cfg(feature = "cache-layout")]
 use core::mem::offset_of;
@@ -7,24 +7,24 @@ use core::time::Duration;
 use crate::time::{Instant, Nanos};
 use crate::units::{Bytes, Rate};
 
-/// Reports looked back at. Expedited ones follow each other within a round trip; one of four is
-/// practically always a round trip old, and if not, the oldest serves.
+/// The number of remembered reports. Expedited reports follow each other within a round trip, but one of four is
+/// nearly always a round trip old; if none is, the oldest serves.
 const MARKS: usize = 4;
 
 /// The state of the count when a report was made.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
-    /// The last arrival that it covers.
+    /// The last arrival before the report.
     last: Instant,
-    /// The first arrival after it.
+    /// The first arrival after the report.
     next: Option<Instant>,
-    /// Bytes up to it.
+    /// The bytes that arrived before the report.
     bytes: u64,
 }
 
-/// Counts bytes, and divides by the time that their own arrivals span: a process that was descheduled,
-/// or has read only a part of what waits, measures the same rate as one that was not.
-// The fields that every packet touches are last, as `Receiver` has them side by side.
+/// Counts bytes and divides them by the time that their arrivals span. A suspended process, or one that has read
+/// only part of the waiting packets, thus measures the same rate as any other.
+// The fields that every packet touches come last, because `Receiver` places them side by side.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "cache-layout", repr(C))]
 pub(crate) struct RateMeter {
@@ -38,7 +38,7 @@ pub(crate) struct RateMeter {
 }
 
 impl RateMeter {
-    /// Where what a packet touches begins.
+    /// The start of the bytes that a packet touches.
     #[cfg(feature = "cache-layout")]
     pub(crate) const CACHED: usize = offset_of!(Self, newest);
 
@@ -54,7 +54,7 @@ impl RateMeter {
         }
     }
 
-    /// Notes when a packet came, if it is the first since a report; to be told of that one at least.
+    /// Records the time of a packet if it is the first since a report; the call is optional for other packets.
     pub(crate) fn handle_first(&mut self, at: Instant) {
         if let Some(Mark {
             next: next @ None, ..
@@ -73,7 +73,7 @@ impl RateMeter {
         }
     }
 
-    /// Notes several packets, the last of which came then.
+    /// Records several packets, the last of which arrived at `at`.
     #[inline]
     pub(crate) fn handle_run(&mut self, at: Instant, bytes: Bytes, largest: Bytes) {
         self.latest = self.latest.max(at);
@@ -81,7 +81,7 @@ impl RateMeter {
         self.largest_packet = self.largest_packet.max(largest);
     }
 
-    /// X_recv for a report. The first is zero (RFC 5348 §6.3).
+    /// Returns X_recv for a report, which is zero for the first one (RFC 5348 §6.3).
     pub(crate) fn report(&mut self, rtt: Option<Duration>) -> Rate {
         let rate = self.measure(rtt);
         self.largest = self.largest.max(rate);
@@ -95,28 +95,28 @@ impl RateMeter {
         rate
     }
 
-    /// X_recv of the last report.
+    /// Returns X_recv of the last report.
     pub(crate) const fn last(&self) -> Rate {
         self.last
     }
 
-    /// The largest X_recv so far, the present one included (RFC 5348 §6.3.1).
+    /// Returns the largest X_recv so far, the present one included (RFC 5348 §6.3.1).
     pub(crate) fn largest(&self, rtt: Duration) -> Rate {
         self.largest.max(self.present(rtt))
     }
 
-    /// What X_recv would be were it reported now.
+    /// Returns the X_recv that a report would state now.
     pub(crate) fn present(&self, rtt: Duration) -> Rate {
         self.measure(Some(rtt))
     }
 
-    /// The sender's s, as far as it can be seen: the size of a full packet, at least a byte.
+    /// Returns the largest packet as an estimate of the sender's s, at least one byte.
     pub(crate) fn segment_size(&self) -> Bytes {
         self.largest_packet.max(Bytes::new(1))
     }
 
-    /// Over the time since the latest report that is a round trip old: "the interval going back to the
-    /// most recent feedback timer expiration that was at least R_(m-1) seconds ago" (RFC 5348 §6.2).
+    /// Measures the rate since the latest report that is a round trip old: "the interval going back to the most
+    /// recent feedback timer expiration that was at least R_(m-1) seconds ago" (RFC 5348 §6.2).
     fn measure(&self, rtt: Option<Duration>) -> Rate {
         let rtt = rtt.unwrap_or(Duration::ZERO);
         let round_trip = Nanos::from(rtt);
@@ -162,7 +162,7 @@ mod tests {
         Instant::from_millis(ms)
     }
 
-    /// A packet of 1,000 bytes at each of these times.
+    /// Feeds the meter a packet of 1,000 bytes at each of these times.
     fn feed(meter: &mut RateMeter, times: impl IntoIterator<Item = u64>) {
         times.into_iter().for_each(|ms| {
             meter.handle_first(at(ms));

@@ -1,22 +1,22 @@
-//! When to report: once a round trip, and at once when there is news (RFC 5348 §6.1, §6.2).
+//! Decides when to report: once a round trip, and at once after a new loss event (RFC 5348 §6.1, §6.2).
 
 use core::time::Duration;
 
 use crate::time::Instant;
 
-/// The feedback timer. It sleeps while no data comes: a timer that expires without data would only be
-/// restarted, and the next packet is then reported at once whenever it comes (RFC 5348 §6.1 step 4).
+/// The feedback timer, which sleeps while no data comes. A timer that expires without data would only be restarted,
+/// and the next packet is then reported at once (RFC 5348 §6.1 step 4).
 #[derive(Clone, Debug)]
 pub(crate) struct Schedule {
-    /// The timer's next expiry; `None` before the first report, and while none is owed.
+    /// The next expiry of the timer; `None` before the first report, and while no report is owed.
     timer: Option<Instant>,
-    /// Data came since the last report.
+    /// Data arrived since the last report.
     data: bool,
-    /// The report about it must not wait for the timer.
+    /// The report about that data must not wait for the timer.
     urgent: bool,
-    /// When that report is due.
+    /// The time at which that report is due.
     due: Instant,
-    /// Further data before this changes nothing, if it can wait.
+    /// Data before this time changes nothing, unless its report is urgent.
     settled: Instant,
 }
 
@@ -31,19 +31,20 @@ impl Schedule {
         }
     }
 
-    /// True if [`Schedule::handle_data`] would change nothing, nor [`Schedule::keep_phase`] before it.
+    /// Returns true if neither [`Schedule::handle_data`] nor [`Schedule::keep_phase`] before it would change
+    /// anything.
     #[inline]
     pub(crate) fn is_settled(&self, at: Instant, urgent: bool) -> bool {
         at < self.settled && !urgent
     }
 
-    /// Data before this changes nothing, if it can wait.
+    /// Returns the time before which data changes nothing, unless its report is urgent.
     #[inline]
     pub(crate) const fn settled(&self) -> Instant {
         self.settled
     }
 
-    /// Notes data, and whether the report about it cannot wait.
+    /// Records data, and whether its report is urgent.
     pub(crate) fn handle_data(&mut self, at: Instant, urgent: bool) {
         self.data = true;
         if self.urgent {
@@ -51,12 +52,12 @@ impl Schedule {
         }
         match self.timer {
             Some(timer) if timer > at && !urgent => (self.due, self.settled) = (timer, timer),
-            // No timer runs before the first packet, or after one ran out without data.
+            // No timer runs before the first packet, or after the last one ran out without data.
             _ => (self.urgent, self.due, self.settled) = (true, at, Instant::MAX),
         }
     }
 
-    /// Lets a timer that ran out without data run on at its intervals, past `at`.
+    /// Advances a timer that ran out without data by whole intervals, past `at`.
     pub(crate) fn keep_phase(&mut self, at: Instant, interval: Duration) {
         if let Some(timer) = self.timer
             && timer <= at
@@ -68,18 +69,18 @@ impl Schedule {
         }
     }
 
-    /// When the timer must be served; `None` while there is nothing to report.
+    /// Returns when the timer must be served; `None` while there is nothing to report.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.data.then_some(self.due)
     }
 
-    /// True if a report is due now.
+    /// Returns true if a report is due now.
     #[inline]
     pub(crate) fn is_due(&self, now: Instant) -> bool {
         self.due <= now && self.data
     }
 
-    /// Starts the timer anew: the report was made.
+    /// Restarts the timer after a report.
     pub(crate) fn restart(&mut self, now: Instant, interval: Option<Duration>) {
         *self = Self {
             timer: interval.map(|interval| now + interval),
@@ -123,12 +124,12 @@ mod tests {
         assert_eq!(schedule.due(), Some(at(20)));
         assert!(schedule.is_due(at(20)));
         schedule.restart(at(20), RTT);
-        // Restarted from the report.
+        // The timer was restarted by the report.
         schedule.handle_data(at(30), false);
         assert_eq!(schedule.due(), Some(at(120)));
     }
 
-    /// RFC 3448 §6.2: the timer is restarted without data too.
+    /// RFC 3448 §6.2 restarts the timer even without data.
     #[test]
     fn a_timer_that_keeps_its_phase_reports_at_the_next_interval() {
         let mut schedule = Schedule::new();

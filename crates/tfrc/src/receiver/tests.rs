@@ -16,7 +16,7 @@ fn packet(seq: u64, ms: u64) -> Arrival {
     }
 }
 
-/// What owns nothing has no state but its own size, however long it has run.
+/// A type that owns no memory never has more state than its own size.
 #[test]
 fn the_state_is_less_than_four_kilobytes_and_owns_nothing() {
     let size = size_of::<Receiver>();
@@ -101,7 +101,7 @@ proptest! {
                 bytes: run.iter().map(|packet| packet.size).sum(),
                 largest: run.iter().map(|packet| packet.size).max().unwrap_or_default(),
             });
-            // The timestamp of a run is that of the packet before.
+            // The timestamp of a run is the one of the packet before.
             single.timestamp = receiver.timestamp;
         }
         prop_assert_eq!(std::format!("{receiver:?}"), std::format!("{single:?}"));
@@ -179,7 +179,7 @@ fn the_first_loss_is_reported_at_once_and_allows_the_rate_so_far() {
     assert_eq!(receiver.counters().lost, 1);
 }
 
-/// At 1,000 bytes every 10 ms, then every 20 ms, RFC 3448 allows what comes now.
+/// At 1,000 bytes every 10 ms, then every 20 ms, RFC 3448 allows the later rate.
 #[test]
 fn in_rfc_3448_the_first_loss_allows_the_rate_of_the_last_round_trip() {
     for (standard, expected) in [(Standard::Rfc5348, 1e5), (Standard::Rfc3448, 5e4)] {
@@ -263,7 +263,7 @@ fn being_descheduled_does_not_change_the_measured_rate() {
     assert_eq!(report.delay, Duration::from_millis(160));
 }
 
-/// Any number, often one near an end of the range.
+/// Generates any number, often one near an end of the range.
 fn extreme() -> impl Strategy<Value = u64> {
     prop_oneof![any::<u64>(), 0..20u64, u64::MAX - 20..=u64::MAX]
 }

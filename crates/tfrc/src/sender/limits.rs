@@ -1,12 +1,11 @@
-//! What the receiver saw bounds the rate: X_recv_set, and the data-limited rules
-//! (RFC 5348 §4.3, §8.2).
+//! Bounds the rate by the receive rates: X_recv_set and the data-limited rules (RFC 5348 §4.3, §8.2).
 
 use core::time::Duration;
 
 use crate::time::{Instant, Nanos};
 use crate::units::Rate;
 
-/// Elements that X_recv_set needs at most (RFC 5348 §8.2.2).
+/// The most elements of X_recv_set (RFC 5348 §8.2.2).
 const N: usize = 3;
 
 /// X_recv_set: the receive rates of the last two round trips, newest first.
@@ -17,7 +16,7 @@ pub(super) struct ReceiveRates {
 }
 
 impl ReceiveRates {
-    /// {∞}: the rate of the first two round trips is not limited by what the receiver saw.
+    /// Creates {∞}: the receive rate does not limit the rate of the first two round trips.
     pub(super) const fn new() -> Self {
         Self {
             set: [(Rate::INFINITY, Instant::ZERO); N],
@@ -25,15 +24,15 @@ impl ReceiveRates {
         }
     }
 
-    /// The largest.
+    /// Returns the largest rate of the set.
     pub(super) fn max(&self) -> Rate {
         self.set[..self.len]
             .iter()
             .fold(Rate::ZERO, |max, (rate, _)| max.max(*rate))
     }
 
-    /// *Update*: adds a rate, and forgets those older than two round trips. The initial ∞ is as old as
-    /// the first report.
+    /// *Update*: adds a rate, and removes rates older than two round trips. The initial ∞ is as old as the first
+    /// report.
     pub(super) fn update(&mut self, rate: Rate, now: Instant, rtt: Nanos) {
         let oldest = now - rtt * 2;
         let (mut len, mut moved) = (0, (rate, now));
@@ -51,7 +50,7 @@ impl ReceiveRates {
         self.len = len;
     }
 
-    /// *Maximise*: keeps the larger of the set and a rate, as of now; ∞ is dropped.
+    /// *Maximise*: keeps the larger of the set and a rate, dated `now`; ∞ is dropped.
     pub(super) fn maximise(&mut self, rate: Rate, now: Instant) {
         let finite = self.set[..self.len]
             .iter()
@@ -60,41 +59,41 @@ impl ReceiveRates {
         self.replace(largest, now);
     }
 
-    /// Halves every entry.
+    /// Halves every rate of the set.
     pub(super) fn halve(&mut self) {
         for (rate, _) in &mut self.set[..self.len] {
             *rate = *rate / 2.0;
         }
     }
 
-    /// Keeps one rate only.
+    /// Replaces the set by one rate.
     pub(super) fn replace(&mut self, rate: Rate, now: Instant) {
         self.set[0] = (rate, now);
         self.len = 1;
     }
 
-    /// Dates the initial ∞: it holds for two round trips from the first report on.
+    /// Dates the initial ∞, which applies for two round trips from the first report on.
     pub(super) fn begin(&mut self, now: Instant) {
         self.replace(Rate::INFINITY, now);
     }
 }
 
-/// Instants kept, at least a quarter of a round trip apart: four round trips, so that a report may be
-/// lost or late and its successor is still judged rightly.
+/// The number of remembered instants, at least a quarter of a round trip apart. They span four round trips, so the
+/// report after a lost or late one is still judged correctly.
 const INSTANTS: usize = 16;
 
-/// Tells whether a report covers only time in which the sender sent less than it was allowed to.
+/// Decides whether a report covers only time in which the sender sent less than the permission.
 ///
-/// RFC 5348 §8.2.1 keeps two instants at which the permission was used up and grants that more would
-/// be more accurate. With two, one lost report is enough to take a sender that used its whole rate
-/// for data-limited; so here are sixteen, and the bookkeeping becomes simpler.
+/// RFC 5348 §8.2.1 keeps two instants at which the permission was used up, and grants that more would be more
+/// accurate. With two, one lost report suffices to take a sender at its full rate for data-limited. Sixteen
+/// instants avoid this, and their bookkeeping is simpler.
 #[derive(Clone, Debug)]
 pub(super) struct DataLimit {
-    /// The one noted after `i` others is at place `i` modulo their number.
+    /// A ring of instants: the one recorded after `i` others is at place `i` modulo the ring's length.
     used_up: [Instant; INSTANTS],
     noted: u64,
     spacing: Nanos,
-    /// An instant before this is not noted.
+    /// The time before which no instant is recorded.
     next: Instant,
 }
 
@@ -108,7 +107,7 @@ impl DataLimit {
         }
     }
 
-    /// The round-trip time from now on.
+    /// Sets the round-trip time that applies from now on.
     pub(super) fn set_round_trip(&mut self, rtt: Nanos) {
         self.spacing = rtt / 4;
         self.next = match self.noted {
@@ -117,7 +116,7 @@ impl DataLimit {
         };
     }
 
-    /// The sender sent all that it was allowed to.
+    /// Records that the sender used up the permission at `now`.
     #[inline]
     pub(super) fn handle_permission_used(&mut self, now: Instant) {
         if now >= self.next {
@@ -127,12 +126,12 @@ impl DataLimit {
         }
     }
 
-    /// Was the sender data-limited throughout (t_old, t_new], the round trip up to `sent_at`?
+    /// Returns true if the sender was data-limited throughout (t_old, t_new], the round trip up to `sent_at`.
     pub(super) fn covers(&self, sent_at: Instant, rtt: Nanos) -> bool {
-        // Instants are a quarter of a round trip apart, so the one that stands for the start of the
-        // interval may lie as much before it.
+        // Instants are a quarter of a round trip apart. The instant that represents the start of the interval may
+        // therefore precede it by as much.
         let reach = rtt + rtt / 4;
-        // Newest first, and none is older than the one before it: the newest up to `sent_at` decides.
+        // The newest instant up to `sent_at` decides, because later instants are never older.
         let used_up = (self.noted.saturating_sub(INSTANTS as u64)..self.noted)
             .rev()
             .map(|index| self.used_up[place(index)])

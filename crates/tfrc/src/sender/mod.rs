@@ -1,4 +1,4 @@
-//! The data sender (RFC 5348 §4): reports in, the allowed rate and departure times out.
+//! The data sender (RFC 5348 §4): takes reports and computes the allowed rate and departure times.
 
 mod config;
 mod limits;
@@ -22,17 +22,17 @@ use limits::{DataLimit, ReceiveRates};
 use rtt::RoundTrip;
 use small_packets::SmallPackets;
 
-/// t_mbi: one packet in this time is the slowest that a sender gets (RFC 5348 §4.3).
+/// t_mbi: a sender never falls below one packet in this time (RFC 5348 §4.3).
 const MAX_BACKOFF: f64 = 64.0;
-/// The nofeedback timer before the first report (RFC 5348 §4.2).
+/// The duration of the nofeedback timer before the first report (RFC 5348 §4.2).
 const FIRST_NOFEEDBACK: Duration = Duration::from_secs(2);
 
-/// A report as the sender reads it (RFC 5348 §3.2.2).
+/// The content of a report for the sender (RFC 5348 §3.2.2).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Feedback {
-    /// t_recvdata: when the last packet received had been sent, on the sender's clock.
+    /// t_recvdata: the departure of the last packet received, on the sender's clock.
     pub sent_at: Instant,
-    /// t_delay: how long the receiver held the report back after that packet arrived.
+    /// t_delay: the time from that packet's arrival to the departure of the report.
     pub delay: Duration,
     /// X_recv: the rate at which data arrived.
     pub receive_rate: Rate,
@@ -40,24 +40,24 @@ pub struct Feedback {
     pub loss_event_rate: LossEventRate,
 }
 
-/// The data sender: a constant amount of state, no clock.
+/// The data sender, which has a constant amount of state and no clock.
 #[derive(Clone, Debug)]
 pub struct Sender {
     config: SenderConfig,
-    /// X, headers included where they count (RFC 4828 §3).
+    /// X, including headers where they count (RFC 4828 §3).
     allowed: Rate,
-    /// s / t_mbi.
+    /// The least rate, s / t_mbi.
     floor: Rate,
     min_nofeedback: Nanos,
-    /// What headers leave of X; 1 where they do not count.
+    /// The share of X that headers leave; 1 where headers do not count.
     payload_share: f64,
     bound: Bound,
     p: LossEventRate,
     receive_rate: Rate,
     rtt: RoundTrip,
-    /// A report has been taken in.
+    /// A report has arrived.
     is_reported: bool,
-    /// What p may be is known, and not that the path still bears it.
+    /// The sender follows an earlier one: its reports state a past p, but the path may no longer bear that rate.
     is_returning: bool,
     receive_rates: ReceiveRates,
     data_limit: DataLimit,
@@ -65,14 +65,14 @@ pub struct Sender {
     doubled: Instant,
     nofeedback: Instant,
     sent_since_timer: bool,
-    /// What more would be of no use to the application.
+    /// The largest rate that the application can use.
     ceiling: Rate,
     pacer: Pacer,
     small_packets: Option<SmallPackets>,
 }
 
 impl Sender {
-    /// A sender that is ready to send: one packet a second until the first report (RFC 5348 §4.2).
+    /// Creates a sender that is ready to send: one packet a second until the first report (RFC 5348 §4.2).
     ///
     /// # Panics
     ///
@@ -106,8 +106,10 @@ impl Sender {
         }
     }
 
-    /// A sender to a receiver that takes the place of another, whose past its reports tell: as after idle time, X may double in a
-    /// round trip from the initial rate on, and no more. RFC 5348 §4.3 leaves the first two round trips open.
+    /// Creates a sender for a receiver that replaces another and reports the other's past.
+    ///
+    /// As after idle time, X may double once a round trip from the initial rate on, and no more. RFC 5348 §4.3 does
+    /// not limit the first two round trips.
     ///
     /// # Panics
     ///
@@ -120,8 +122,8 @@ impl Sender {
         }
     }
 
-    /// Takes in a report (RFC 5348 §4.3). The caller has checked that it is about a packet that was
-    /// sent; `now` is when it arrived.
+    /// Handles a report that arrived at `now` (RFC 5348 §4.3). The caller has checked that the report concerns a
+    /// packet that was sent.
     pub fn handle_feedback(&mut self, now: Instant, feedback: &Feedback) -> Trace {
         let first = !self.is_reported;
         if first {
@@ -138,7 +140,7 @@ impl Sender {
             self.payload_share = packets.payload_share();
         }
         let covered_data_limited = self.data_limit.covers(feedback.sent_at, self.round_trip());
-        // A first report, X_recv = 0, tells nothing of the interval (RFC 5348 §4.3).
+        // A first report has X_recv = 0, which says nothing about the interval (RFC 5348 §4.3).
         let data_limited = covered_data_limited && feedback.receive_rate > Rate::ZERO;
 
         match self.config.standard {
@@ -160,8 +162,8 @@ impl Sender {
         }
     }
 
-    /// Takes in a round-trip time from elsewhere, which sets the initial rate before the first report
-    /// (RFC 5348 §4.2). It counts for no more: the first report measures anew, and after it nothing changes.
+    /// Sets the initial rate by a round-trip time from elsewhere, before the first report (RFC 5348 §4.2). The
+    /// sample has no other effect: the first report measures anew, and a later sample changes nothing.
     pub fn handle_round_trip(&mut self, now: Instant, sample: Duration) {
         if self.is_reported || self.rtt.smoothed().is_some() {
             return;
@@ -175,7 +177,7 @@ impl Sender {
         self.set_pace();
     }
 
-    /// Serves the nofeedback timer if it has expired (RFC 5348 §4.4).
+    /// Handles the nofeedback timer if it has expired (RFC 5348 §4.4).
     pub fn handle_timeout(&mut self, now: Instant) -> Option<Trace> {
         if now < self.nofeedback {
             return None;
@@ -193,12 +195,12 @@ impl Sender {
         })
     }
 
-    /// When the nofeedback timer expires (RFC 5348 §4.4): [`Sender::handle_timeout`] is due then.
+    /// Returns when the nofeedback timer expires (RFC 5348 §4.4): [`Sender::handle_timeout`] is due then.
     pub fn poll_timeout(&self) -> Instant {
         self.nofeedback
     }
 
-    /// When the next packet may leave; not later than `now` means at once (RFC 5348 §4.6).
+    /// Returns when the next packet may leave; a time up to `now` means at once (RFC 5348 §4.6).
     #[inline]
     pub fn next_departure(&self, now: Instant) -> Instant {
         let departure = self.pacer.next_departure(now);
@@ -208,8 +210,8 @@ impl Sender {
         }
     }
 
-    /// Notes that a packet of this size left at `now`, whether or not it was due. One of no byte would be
-    /// free: a caller that sends such counts headers.
+    /// Records that a packet of this size left at `now`, whether or not it was due. An empty packet would be free,
+    /// so a caller that sends empty packets counts their headers.
     #[inline]
     pub fn handle_sent(&mut self, now: Instant, size: Bytes) {
         self.sent_since_timer = true;
@@ -221,9 +223,11 @@ impl Sender {
         }
     }
 
-    /// Holds [`Sender::allowed_rate`] to what the application can use; [`Rate::INFINITY`] takes the bound away. A sender may
-    /// always send less than it is allowed to, and one that says so in advance paces accordingly: its
-    /// data leaves evenly instead of in bursts that only its own queue on the path would smooth.
+    /// Limits [`Sender::allowed_rate`] to the rate that the application can use; [`Rate::INFINITY`] removes the
+    /// limit.
+    ///
+    /// A sender may always send less than the allowed rate. A sender that states its limit in advance is paced
+    /// accordingly: its data leaves evenly instead of in bursts that only its own queue on the path would smooth.
     pub fn set_ceiling(&mut self, ceiling: Rate) {
         let with_headers = ceiling / self.payload_share;
         self.ceiling = with_headers.min(MAX_RATE).max(self.floor);
@@ -233,40 +237,40 @@ impl Sender {
         }
     }
 
-    /// X, the allowed rate: between s/64 and 10¹² bytes a second (RFC 5348 §4.3), less what headers take
+    /// Returns X, the allowed rate: between s/64 and 10¹² bytes a second (RFC 5348 §4.3), less the share of headers
     /// where they count ([`SenderConfig::small_packets`]).
     pub fn allowed_rate(&self) -> Rate {
         self.allowed * self.payload_share
     }
 
-    /// X_inst, the rate of departures: X less what the growing queue on the path asks for
-    /// (RFC 5348 §4.5). Within the same bounds.
+    /// Returns X_inst, the rate of departures: X reduced while the queue on the path grows (RFC 5348 §4.5). X_inst
+    /// has the same bounds as X.
     pub const fn instantaneous_rate(&self) -> Rate {
         self.pacer.rate()
     }
 
-    /// What the allowed rate is held by since the last decision.
+    /// Returns which bound has held the allowed rate since the last decision.
     pub const fn bound(&self) -> Bound {
         self.bound
     }
 
-    /// R, the smoothed round-trip time; `None` before the first report (RFC 5348 §4.3) or
+    /// Returns R, the smoothed round-trip time; `None` before the first report (RFC 5348 §4.3) or
     /// [`Sender::handle_round_trip`].
     pub fn rtt(&self) -> Option<Duration> {
         self.rtt.smoothed().map(Duration::from)
     }
 
-    /// p, the loss event rate as last reported; zero before the first report.
+    /// Returns p, the loss event rate as last reported; zero before the first report.
     pub const fn loss_event_rate(&self) -> LossEventRate {
         self.p
     }
 
-    /// X_recv, the receive rate as last reported; zero before the first report.
+    /// Returns X_recv, the receive rate as last reported; zero before the first report.
     pub const fn receive_rate(&self) -> Rate {
         self.receive_rate
     }
 
-    /// s, the size of a full packet ([`SenderConfig::segment_size`]).
+    /// Returns s, the size of a full packet ([`SenderConfig::segment_size`]).
     pub const fn segment_size(&self) -> Bytes {
         self.config.segment_size
     }
@@ -276,7 +280,7 @@ impl Sender {
         self.rtt.smoothed().unwrap_or(before_any)
     }
 
-    /// X_Bps.
+    /// Returns X_Bps.
     fn equation_rate(&self) -> Rate {
         let second = Duration::from_secs(1);
         match self.config.retransmission_timeout {
@@ -293,19 +297,19 @@ impl Sender {
         }
     }
 
-    /// X_Bps with another t_RTO.
+    /// Returns X_Bps with another t_RTO.
     #[inline(never)]
     fn equation_rate_with(&self, timeout: Duration) -> Rate {
         let rtt = self.round_trip().into();
         equation::rate_with_timeout(self.segment_size(), rtt, timeout, self.p)
     }
 
-    /// X_recv, headers included where they count.
+    /// Returns X_recv, including headers where they count.
     fn received(&self) -> Rate {
         self.receive_rate / self.payload_share
     }
 
-    /// X = max(min(X_Bps, limit), s/t_mbi).
+    /// Sets X = max(min(X_Bps, limit), s/t_mbi).
     fn follow_equation(&mut self, limit: Rate) {
         let equation = self.equation_rate();
         self.set_rate(
@@ -318,7 +322,7 @@ impl Sender {
         );
     }
 
-    /// X = max(min(2X, limit), initial).
+    /// Sets X = max(min(2X, limit), initial).
     fn slow_start(&mut self, limit: Rate, initial: Rate) {
         let doubled = self.allowed * 2.0;
         let bound = if doubled <= limit {
@@ -344,13 +348,13 @@ impl Sender {
         };
     }
 
-    /// Passes X_inst and R on to what asks for them with every packet.
+    /// Passes X_inst and R to the pacer and to the data-limited rules, which need them for every packet.
     fn set_pace(&mut self) {
         let rate = if self.config.oscillation_reduction {
             let rate = self.allowed * self.rtt.oscillation_factor();
             let floor = match self.config.standard {
                 Standard::Rfc5348 => self.floor,
-                // RFC 3448 §4.5 has none.
+                // RFC 3448 §4.5 has no floor.
                 Standard::Rfc3448 => Rate::ZERO,
             };
             rate.max(floor).min(MAX_RATE)
@@ -362,9 +366,10 @@ impl Sender {
         self.data_limit.set_round_trip(self.round_trip());
     }
 
-    /// max(4R, 2s/X) (RFC 5348 §4.3 step 3), and the host's own floor.
+    /// Restarts the nofeedback timer at max(4R, 2s/X) (RFC 5348 §4.3 step 3), or at the host's floor if that is
+    /// longer.
     fn restart_timer(&mut self, now: Instant) {
-        // 2s/X, exactly: the floor is s over a power of two, and saves converting s.
+        // This is exactly 2s/X: the floor is s over a power of two, and s needs no conversion.
         let two_packets = Nanos::from_secs(self.floor / self.allowed * (2.0 * MAX_BACKOFF));
         let interval = (self.rtt.smoothed().unwrap_or(Nanos::ZERO) * 4)
             .max(two_packets)

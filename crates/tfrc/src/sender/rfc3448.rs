@@ -1,5 +1,7 @@
-//! How a report, or none, changes X in RFC 3448: no initial window, no X_recv_set, no data-limited
-//! intervals. X_recv is the last one reported, and twice that always limits X.
+//! Adapts X to a report, or to its absence, as RFC 3448 does.
+//!
+//! There is no initial window, no X_recv_set and no data-limited interval. X_recv is the last one reported, and
+//! twice that rate always limits X.
 
 use core::time::Duration;
 
@@ -9,8 +11,8 @@ use crate::trace::{Bound, Branch};
 use crate::units::Rate;
 
 impl Sender {
-    /// A report came: §4.3 step 4. tld begins at −1, so that the first report may double at once: that
-    /// gives one packet a round trip, since X_recv is then zero.
+    /// Adapts X to a report (§4.3 step 4). tld begins at −1, so that the first report may double X at once: the
+    /// result is one packet a round trip, since X_recv is then zero.
     pub(super) fn adapt_rfc3448(&mut self, now: Instant, first: bool) {
         self.receive_rates.replace(self.received(), now);
         if !self.p.is_zero() {
@@ -21,9 +23,9 @@ impl Sender {
         }
     }
 
-    /// The nofeedback timer expired: §4.4. Without loss X is halved itself, which the text forgot
-    /// (erratum 1458). What it says of X_recv of an idle sender, that it is not halved below four packets
-    /// a round trip, then goes for X too.
+    /// Adapts X to an expired nofeedback timer (§4.4). Without loss X itself is halved, which the text omits
+    /// (erratum 1458). The rule that X_recv of an idle sender is not halved below four packets a round trip then
+    /// applies to X as well.
     pub(super) fn expire_rfc3448(&mut self, now: Instant) -> Branch {
         if self.rtt.smoothed().is_none() {
             self.set_rate(self.allowed / 2.0, Bound::Unknown);
@@ -51,7 +53,7 @@ impl Sender {
         branch
     }
 
-    /// s / R.
+    /// Returns s / R.
     pub(super) fn packet_per_round_trip(&self) -> Rate {
         self.segment_size() / Duration::from(self.round_trip())
     }
@@ -82,7 +84,7 @@ mod tests {
         )
     }
 
-    /// Sends a packet, and takes in a report about one that left a round trip ago; X.
+    /// Sends a packet, handles a report about a packet that left a round trip ago, and returns X.
     fn report(sender: &mut Sender, ms: u64, x_recv: f64, p: f64) -> f64 {
         sender.handle_sent(at(ms), SIZE);
         sender.handle_feedback(
@@ -121,7 +123,7 @@ mod tests {
         let mut sender = sender();
         close(report(&mut sender, 100, 0.0, 0.0), 10_000.0);
         close(report(&mut sender, 200, 10_000.0, 0.0), 20_000.0);
-        // Too early, then held by 2·X_recv, then by s/R.
+        // The report at 250 ms is too early to double X; then 2·X_recv limits X, then s/R.
         close(report(&mut sender, 250, 20_000.0, 0.0), 20_000.0);
         close(report(&mut sender, 300, 15_000.0, 0.0), 30_000.0);
         close(report(&mut sender, 400, 1_000.0, 0.0), 10_000.0);
@@ -134,7 +136,7 @@ mod tests {
         let x = equation::rate(SIZE, RTT, LossEventRate::new(0.01)).bytes_per_sec();
         close(report(&mut sender, 200, x, 0.01), x);
         close(report(&mut sender, 300, x / 4.0, 0.01), x / 2.0);
-        // RFC 5348 would remember the rate before, and take this sender for data-limited.
+        // RFC 5348 would remember the earlier rate, and would take this sender for data-limited.
         close(report(&mut sender, 310, x / 8.0, 0.01), x / 4.0);
     }
 
@@ -144,7 +146,7 @@ mod tests {
         report(&mut sender, 100, 0.0, 0.0);
         let x = equation::rate(SIZE, RTT, LossEventRate::new(0.01)).bytes_per_sec();
         report(&mut sender, 200, x, 0.01);
-        // X_calc < 2·X_recv: X_recv becomes X_calc/4, and then its own halves.
+        // X_calc < 2·X_recv: X_recv becomes X_calc/4, and the next expiry halves it.
         let (branch, rate) = expire(&mut sender);
         assert_eq!(branch, Branch::EquationHalved);
         close(rate, x / 2.0);
@@ -178,7 +180,7 @@ mod tests {
             (2..8).for_each(|i| {
                 report(&mut sender, i * 100, 100_000.0, p);
             });
-            // What was sent counts for the timer that runs; those after it find an idle sender.
+            // The running timer counts the packets before it; later timers find an idle sender.
             (0..20).for_each(|_| {
                 expire(&mut sender);
             });

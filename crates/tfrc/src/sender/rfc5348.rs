@@ -1,4 +1,4 @@
-//! How a report, or none, changes X in RFC 5348.
+//! Adapts X to a report, or to its absence, as RFC 5348 does.
 
 use core::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::trace::{Bound, Branch};
 use crate::units::{Bytes, Rate};
 
 impl Sender {
-    /// A report came: §4.2 for the first, then §4.3 step 4.
+    /// Adapts X to a report: §4.2 for the first, then §4.3 step 4.
     pub(super) fn adapt_rfc5348(
         &mut self,
         now: Instant,
@@ -25,7 +25,7 @@ impl Sender {
             }
             self.set_rate(self.initial_rate(), Bound::Initial);
             self.doubled = now;
-            // W_init / R replaces step 4, yet a loss that is known already allows no more than it would.
+            // W_init / R replaces step 4, but if a loss is already known, X is no higher than step 4 would allow.
             if self.equation_rate() < self.allowed {
                 self.follow_equation(Rate::INFINITY);
             }
@@ -40,7 +40,7 @@ impl Sender {
         }
     }
 
-    /// The nofeedback timer expired: §4.4 step 1.
+    /// Adapts X to an expired nofeedback timer (§4.4 step 1).
     pub(super) fn expire_rfc5348(&mut self, now: Instant) -> Branch {
         let idle = !self.sent_since_timer;
         let receive_rate = self.receive_rates.max();
@@ -76,19 +76,19 @@ impl Sender {
         }
     }
 
-    /// Update_Limits(timer_limit) (§4.4).
+    /// Performs Update_Limits(timer_limit) (§4.4).
     fn update_limits(&mut self, limit: Rate, now: Instant) {
         self.receive_rates.replace(limit.max(self.floor) / 2.0, now);
         self.follow_equation(self.receive_rates.max() * 2.0);
     }
 
-    /// W_init / R (§4.2, after RFC 3390).
+    /// Returns W_init / R (§4.2, after RFC 3390).
     pub(super) fn initial_rate(&self) -> Rate {
         let mss = self.config.segment_size.get();
         Bytes::new((4 * mss).min((2 * mss).max(4_380))) / Duration::from(self.round_trip())
     }
 
-    /// recv_limit (§4.3 step 4).
+    /// Returns recv_limit (§4.3 step 4).
     fn receive_limit(&mut self, now: Instant, data_limited: bool, p_rose: bool) -> Rate {
         if !data_limited {
             let rtt = self.round_trip();

@@ -1,4 +1,4 @@
-//! The round-trip time, and how far it is from its usual (RFC 5348 §4.3, §4.5).
+//! Filters the round-trip time and compares it with its usual value (RFC 5348 §4.3, §4.5).
 
 use core::ops::RangeInclusive;
 use core::time::Duration;
@@ -8,16 +8,16 @@ use libm::sqrt;
 use crate::time::Nanos;
 use crate::units::duration_from_secs;
 
-/// The valid weights of the newest sample: with a smaller one R would follow nothing.
+/// The valid weights of the newest sample; with a smaller weight R would hardly change.
 pub(super) const RTT_WEIGHTS: RangeInclusive<f64> = 1e-3..=1.0;
-/// α and β (RFC 6298 §2.3).
+/// The filter weights α and β (RFC 6298 §2.3).
 const ALPHA: f64 = 1.0 / 8.0;
 const BETA: f64 = 1.0 / 4.0;
 
-/// R and R_sqmean.
+/// The filtered round-trip times R and R_sqmean.
 #[derive(Clone, Debug)]
 pub(super) struct RoundTrip {
-    /// q and q2 (RFC 5348 §4.3, §4.5), and what they leave to the newest sample.
+    /// The weights q and q2 (RFC 5348 §4.3, §4.5), and the weights that remain for the newest sample.
     q: f64,
     weight: f64,
     state: Option<State>,
@@ -25,7 +25,7 @@ pub(super) struct RoundTrip {
 
 #[derive(Clone, Copy, Debug)]
 struct State {
-    /// R, seconds.
+    /// R in seconds.
     smoothed: f64,
     /// R, rounded.
     rounded: Nanos,
@@ -49,7 +49,7 @@ impl RoundTrip {
         }
     }
 
-    /// Takes in R_sample, which is not zero.
+    /// Filters R_sample, which is not zero.
     #[inline]
     pub(super) fn update(&mut self, sample: Nanos) {
         let sample = sample.as_secs_f64();
@@ -77,21 +77,21 @@ impl RoundTrip {
         self.state = Some(state);
     }
 
-    /// R; `None` before the first sample.
+    /// Returns R; `None` before the first sample.
     #[inline]
     pub(super) fn smoothed(&self) -> Option<Nanos> {
         self.state.map(|state| state.rounded)
     }
 
-    /// RTO without its minimum, SRTT + 4·RTTVAR (RFC 6298 §2; our clock's granularity is below any
-    /// RTTVAR that matters beside that minimum). Zero before the first sample.
+    /// Returns SRTT + 4·RTTVAR, which is RTO without its minimum (RFC 6298 §2); zero before the first sample. The
+    /// granularity of the clock is below any RTTVAR that matters beside that minimum.
     pub(super) fn timeout(&self) -> Duration {
         self.state.map_or(Duration::ZERO, |state| {
             duration_from_secs(state.srtt + 4.0 * state.variation)
         })
     }
 
-    /// R_sqmean / √R_sample: below one while the queue on the path grows (RFC 5348 §4.5).
+    /// Returns R_sqmean / √R_sample, which is below one while the queue on the path grows (RFC 5348 §4.5).
     pub(super) fn oscillation_factor(&self) -> f64 {
         self.state
             .map_or(1.0, |state| state.sqmean / state.sqrt_sample)
@@ -106,7 +106,7 @@ mod tests {
         Duration::from_millis(ms)
     }
 
-    /// The thesis's checks 18 and 19.
+    /// The table is from checks 18 and 19 of the thesis.
     #[test]
     fn the_estimate_follows_the_table_of_the_conformance_list() {
         let mut rtt = RoundTrip::new(0.1);
@@ -120,7 +120,7 @@ mod tests {
         }
     }
 
-    /// RFC 6298 §2.2, §2.3: R = 400 ms, then 600 ms.
+    /// The samples are R = 400 ms, then 600 ms (RFC 6298 §2.2, §2.3).
     #[test]
     fn the_timeout_is_that_of_tcp() {
         let mut rtt = RoundTrip::new(0.1);
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(rtt.timeout(), ms(425 + 4 * 200));
     }
 
-    /// The thesis's checks 36 to 39.
+    /// The table is from checks 36 to 39 of the thesis.
     #[test]
     fn the_oscillation_factor_follows_the_table_of_the_conformance_list() {
         let mut rtt = RoundTrip::new(0.1);

@@ -1,18 +1,18 @@
-//! TFRC-SP at the sender: what headers take, and the time from packet to packet (RFC 4828 §3).
+//! TFRC-SP at the sender: the share of headers in X, and the least time between packets (RFC 4828 §3).
 
 use core::time::Duration;
 
 use crate::time::Instant;
 use crate::units::{Bytes, LossEventRate};
 
-/// H: bytes of network and transport headers.
+/// H: the bytes of network and transport headers.
 const HEADERS: f64 = 40.0;
-/// The Min Interval: no two packets leave closer together.
+/// The Min Interval: the least time between two packets.
 const MIN_INTERVAL: Duration = Duration::from_millis(10);
-/// The mean size is of at most so many packets where losses are rare: 40 s at the Min Interval.
+/// The most packets that the mean size covers where losses are rare: 40 s at the Min Interval.
 const LONGEST_MEAN: f64 = 4_096.0;
 
-/// s_true, and when the last packet left.
+/// The state of TFRC-SP: s_true and the departure of the last packet.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SmallPackets {
     mean: f64,
@@ -21,8 +21,8 @@ pub(super) struct SmallPackets {
 }
 
 impl SmallPackets {
-    /// Notes a packet. The mean is over the last four loss intervals, 4/p packets (RFC 5348 §4.1). One
-    /// without a byte counts as one of a byte, or headers would leave nothing of X.
+    /// Records a packet in the mean size over the last four loss intervals, 4/p packets (RFC 5348 §4.1). An empty
+    /// packet counts as one byte, because headers would otherwise leave nothing of X.
     pub(super) fn handle_sent(&mut self, now: Instant, size: Bytes, p: LossEventRate) {
         self.packets = (self.packets + 1.0).min(LONGEST_MEAN);
         let weight = (p.get() / 4.0).max(1.0 / self.packets);
@@ -30,7 +30,7 @@ impl SmallPackets {
         self.last = Some(now);
     }
 
-    /// s_true / (s_true + H); 1 before the first packet.
+    /// Returns s_true / (s_true + H), or 1 before the first packet.
     pub(super) fn payload_share(&self) -> f64 {
         if self.mean > 0.0 {
             self.mean / (self.mean + HEADERS)
@@ -39,7 +39,7 @@ impl SmallPackets {
         }
     }
 
-    /// The earliest departure of the next packet.
+    /// Returns the earliest departure of the next packet.
     pub(super) fn next_departure(&self) -> Instant {
         self.last.map_or(Instant::ZERO, |last| last + MIN_INTERVAL)
     }
@@ -55,7 +55,7 @@ mod tests {
         }
     }
 
-    /// RFC 4828 §4.2: 120-byte packets keep 120/160 of the rate, 40-byte packets half.
+    /// RFC 4828 §4.2: packets of 120 bytes keep 120/160 of the rate, and packets of 40 bytes half.
     #[test]
     fn headers_take_their_share() {
         let mut packets = SmallPackets::default();
@@ -79,7 +79,7 @@ mod tests {
     fn the_mean_forgets_what_is_older_than_four_loss_intervals() {
         let mut packets = SmallPackets::default();
         send(&mut packets, &[1_000; 2_000], 0.1);
-        // 40 packets are four intervals.
+        // At this p, 40 packets are four intervals.
         send(&mut packets, &[40; 40], 0.1);
         let mean = packets.mean;
         assert!(

@@ -15,7 +15,7 @@ pub struct AckVector {
     pub first: u16,
     /// X_recv; zero in the first report.
     pub receive_rate: Rate,
-    /// From the arrival of the highest packet to the report.
+    /// The time from the arrival of the highest packet to the report.
     pub delay: Duration,
 }
 
@@ -25,12 +25,12 @@ pub(super) struct Anchor {
     pub(super) seq: u64,
     pub(super) sent_at: Instant,
     pub(super) arrived_at: Instant,
-    /// α.
+    /// The factor α.
     pub(super) stretch: f64,
 }
 
 impl Anchor {
-    /// The estimated arrival of a packet that was sent at `sent_at`.
+    /// Returns the estimated arrival of a packet that left at `sent_at`.
     #[inline]
     pub(super) fn estimate(&self, sent_at: Instant) -> Instant {
         if sent_at < self.sent_at {

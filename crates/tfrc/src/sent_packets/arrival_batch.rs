@@ -1,25 +1,26 @@
-//! Arrivals that reports made known, until they are handed on in the order of time.
+//! Collects reported arrivals until they are passed to the receiver in the order of time.
 
 use super::sent_record::SentRecord;
 use crate::Ecn;
 use crate::time::Instant;
 
-/// Arrivals put into order at a time: more than one report of a datagram's size tells.
+/// The most arrivals that are sorted together: more than a report in one datagram covers.
 pub(super) const BATCH: usize = 1_024;
-/// Arrivals come almost in order. Where they do not, they are sorted at a cost that their number bounds.
+/// The most exchanges of neighbours, after which the whole batch is sorted once. Arrivals are usually almost in
+/// order.
 const MOVES: usize = 8 * BATCH;
 
-/// A packet that is to be counted as arrived.
+/// A packet that will be counted as arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BatchedArrival {
-    /// When it arrived, on the time line of the receiver's clock.
+    /// The time of arrival on the time line of the receiver's clock.
     pub(super) at: Instant,
     pub(super) seq: u64,
-    /// Its number among the packets that were reported.
+    /// The number among the packets that were reported.
     pub(super) number: u64,
     pub(super) size: u16,
     pub(super) ecn: Ecn,
-    /// It tells nothing but that it came, if the packet with the number before did.
+    /// The arrival carries no further news if the packet with the number before has arrived.
     pub(super) is_plain: bool,
 }
 
@@ -43,16 +44,16 @@ impl BatchedArrival {
     }
 }
 
-/// A list of bounded length.
+/// A bounded list of arrivals.
 #[derive(Clone, Debug)]
 pub(super) struct ArrivalBatch {
     known: [BatchedArrival; BATCH],
     len: usize,
-    /// How many were taken last; they stay until another is added.
+    /// The number of arrivals that were last taken, which stay until another arrival is added.
     taken: usize,
-    /// When the last of them arrived.
+    /// The latest time of arrival in the list.
     latest: Instant,
-    /// How often one took the place of another to bring them into order.
+    /// The number of exchanges that brought the list into order.
     moves: usize,
 }
 
@@ -85,7 +86,7 @@ impl ArrivalBatch {
         }
     }
 
-    /// Brings the last to its place by the time of its arrival: not far back, as a rule.
+    /// Moves the last arrival to its place in the order of time, usually a short way.
     #[inline(never)]
     fn sink(&mut self) {
         let mut place = self.len - 1;
@@ -96,12 +97,13 @@ impl ArrivalBatch {
         }
     }
 
-    /// The last to have arrived, unless more are out of order than is cheap to know.
+    /// Returns the last to arrive. The result may be another arrival if more are out of order than [`MOVES`]
+    /// permits.
     pub(super) fn last(&self) -> Option<&BatchedArrival> {
         self.known[..self.len].last()
     }
 
-    /// All of them in the order of time, of which nothing stays.
+    /// Returns all arrivals in the order of time, and empties the list.
     pub(super) fn take(&mut self) -> &[BatchedArrival] {
         let known = &mut self.known[..self.len];
         if self.moves == MOVES {
@@ -112,12 +114,12 @@ impl ArrivalBatch {
         known
     }
 
-    /// Nothing was taken.
+    /// Forgets the arrivals that were last taken.
     pub(super) fn forget_taken(&mut self) {
         self.taken = 0;
     }
 
-    /// What was taken last, unless an arrival was added since.
+    /// Returns the arrivals that were last taken, unless one was added since.
     pub(super) fn taken(&self) -> &[BatchedArrival] {
         let taken = if self.len == 0 { self.taken } else { 0 };
         &self.known[..taken]

@@ -1,4 +1,4 @@
-//! The receiver's side: what arrived, in a ring, and when to report it.
+//! The receiver of sender-based TFRC: a ring of arrivals, and the times of reports.
 
 use core::time::Duration;
 
@@ -7,17 +7,17 @@ use crate::Ecn;
 use crate::receiver::Arrival;
 use crate::time::{Instant, Nanos};
 
-/// Reports are this far apart where the sender tells no round-trip time: what RTCP feedback of real-time
-/// media commonly uses, so at least one report a round trip on most paths.
+/// The time between reports where the sender states no round-trip time. RTCP feedback of real-time media commonly
+/// uses this interval, which gives at least one report a round trip on most paths.
 const INTERVAL: Duration = Duration::from_millis(50);
-/// Reports at the ends of frames are so far apart at least: 100 a second are 2 % of a stream of 2 Mb/s.
+/// The least time between reports at the ends of frames: 100 a second are 2 % of a stream of 2 Mb/s.
 const FRAME_GAP: Duration = Duration::from_millis(10);
-/// The fewest packets that a report may be limited to.
+/// The smallest limit of the packets in a report.
 const MIN_LIMIT: usize = 4;
-/// Packets above a hole that make it a loss (RFC 5348 §5.1).
+/// The arrivals above a hole that make it a loss (RFC 5348 §5.1).
 const NDUPACK: u64 = 3;
 
-/// Of no packets, when the first and the last came.
+/// The first and the last arrival of no packets.
 const NONE: [Instant; 2] = [Instant::MAX, Instant::ZERO];
 
 /// The consecutive packets that a report covers.
@@ -29,10 +29,10 @@ pub struct ReportSpan {
     pub count: usize,
 }
 
-/// A packet that came.
+/// A packet that arrived.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
-    /// Its number, and its mark below: more than any number before the first packet.
+    /// The number, shifted above the two bits of the ECN field. In an empty slot the number exceeds any real one.
     tag: u64,
     at: Instant,
 }
@@ -64,48 +64,48 @@ impl Slot {
     }
 }
 
-/// The last N packets, N a power of two: sixteen bytes each, integers alone. A report speaks of as many as
-/// fit into it at most, so N is best the next power above that.
+/// The last N packets, N a power of two, in sixteen bytes each, integers alone. N should be the next power of two
+/// above the packets that fit into a report.
 #[derive(Clone, Debug)]
 pub struct Arrivals<const N: usize> {
     slots: [Slot; N],
-    /// The most packets that a report may speak of, and that may wait for one: seven eighths of that. The others are
-    /// for what comes until it leaves.
+    /// The most packets of a report. Seven eighths of them may wait for a report (`most_new`); the rest is room for
+    /// packets that arrive before the report leaves.
     limit: u64,
     most_new: u64,
-    /// The lowest number that came: nothing is known of those below.
+    /// The lowest number that arrived: nothing is known of numbers below.
     first: u64,
-    /// One past the highest number that came.
+    /// The number after the highest that arrived.
     end: u64,
-    /// All from this one on came.
+    /// All packets from this number on arrived.
     whole_from: u64,
-    /// One past what the last report spoke of; a packet that came late moves it back.
+    /// The number after the last report's last packet; a late packet moves it back.
     unreported: u64,
-    /// How many of those below the next report speaks of again: as many as the last was the first to speak of.
+    /// How many earlier packets the next report repeats: as many as the last report covered for the first time.
     pub(super) again: u64,
-    /// One past what that spoke of.
+    /// The number after the last report's last packet, which late packets do not move.
     reported_end: u64,
-    /// When the first and the last came since then of those that were not noted as the next in order.
+    /// The first and the last arrival since that report among the packets that were not plainly the next in order.
     others: [Instant; 2],
-    /// This packet and higher ones are more than the next in order.
+    /// Packets from this number on need more than the plain path.
     news: u64,
     /// The arrival of this packet or a higher one makes a hole a loss.
     loss: u64,
-    /// Until then a hole is no news: the loss event before it lasts a round trip.
+    /// Until this time a new hole causes no report: the loss event before it lasts a round trip.
     quiet_until: Instant,
-    /// From then on a packet takes a report along; `MAX` while one is due.
+    /// From this time on the next packet causes a report; `MAX` while one is due.
     timer: Instant,
-    /// When a report is due, if there is news by then.
+    /// The time at which a report is due if a packet is unreported by then.
     due: Instant,
     rtt: Option<Duration>,
-    /// Reports are so far apart.
+    /// The time between reports.
     pub(super) interval: Nanos,
 }
 
 impl<const N: usize> Arrivals<N> {
     const IS_IN_RANGE: () = assert!(N.is_power_of_two() && N >= MIN_LIMIT);
 
-    /// A ring without arrivals, for reports of `limit` packets at most.
+    /// Creates a ring without arrivals, for reports of at most `limit` packets.
     ///
     /// # Panics
     ///
@@ -139,8 +139,8 @@ impl<const N: usize> Arrivals<N> {
         }
     }
 
-    /// Takes in a packet; its number is below 2^61. False if it had come before or is too old to tell: of
-    /// several copies the first counts, but a mark on any is kept (RFC 8888 §3.1).
+    /// Records a packet whose number is below 2^61. Returns false if the packet had arrived before or is too old to
+    /// decide. The first of several copies counts, but a mark on any copy is kept (RFC 8888 §3.1).
     #[inline]
     pub fn handle_data(&mut self, arrival: &Arrival) -> bool {
         let seq = arrival.seq;
@@ -155,13 +155,13 @@ impl<const N: usize> Arrivals<N> {
         true
     }
 
-    /// True if a packet is the next in order and nothing more.
+    /// Returns true if a packet is the next in order and cannot cause a report by itself.
     #[inline]
     pub(super) const fn is_next(&self, arrival: &Arrival) -> bool {
         arrival.seq == self.end && arrival.seq < self.news
     }
 
-    /// Takes in a packet that is not the next, or that calls for a report.
+    /// Records a packet that is not the next in order, or that causes a report.
     #[inline(never)]
     fn handle_news(&mut self, arrival: &Arrival) -> bool {
         let &Arrival { seq, at, ecn, .. } = arrival;
@@ -203,7 +203,7 @@ impl<const N: usize> Arrivals<N> {
         true
     }
 
-    /// Lets a packet take a report along.
+    /// Makes a report due with the arrival of this packet.
     #[inline(never)]
     fn call_for_report(&mut self, arrival: &Arrival) {
         if let Some(rtt) = arrival.rtt
@@ -215,8 +215,8 @@ impl<const N: usize> Arrivals<N> {
         self.timer = Instant::MAX;
     }
 
-    /// The packet that arrived at `at` ended a frame: its report is due, so that a sender learns at once what the frame
-    /// met. Where frames end more than a hundred times a second, some are passed over.
+    /// Makes a report due at the end of a frame, whose last packet arrived at `at`. The sender thus learns at once
+    /// how the frame arrived. Some frames are skipped where more than a hundred a second end.
     pub fn end_frame(&mut self, at: Instant) {
         let is_due = self.timer == Instant::MAX;
         if is_due || !self.has_news() {
@@ -229,11 +229,12 @@ impl<const N: usize> Arrivals<N> {
         }
     }
 
-    /// When [`Arrivals::poll_report`] has something to do: an instant that has passed means at once.
-    /// Reports are a round trip apart, or as the packets that one may speak of fill it; they leave early
-    /// when a loss shows, once a round trip at most. Then the next packet takes one along, so that none has waited
-    /// for its report, which a sender could not check; it leaves alone a round trip later if none comes, and then the
-    /// packet after it takes another along.
+    /// Returns when to call [`Arrivals::poll_report`]: an instant that has passed means at once.
+    ///
+    /// Reports are a round trip apart, or closer if the packets fill one sooner. A loss makes a report leave early,
+    /// once a round trip at most. Otherwise a report leaves together with the next packet, because a sender cannot
+    /// check how long a packet waited for its report. If no packet arrives within a further round trip, the report
+    /// leaves alone, and the next packet then causes another report.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.has_news().then_some(self.due)
     }
@@ -242,9 +243,11 @@ impl<const N: usize> Arrivals<N> {
         self.unreported < self.end
     }
 
-    /// What the next report speaks of: all that came since the last, and as much again as that one told
-    /// first (more in a [`MeteredArrivals`](super::MeteredArrivals)), up to the limit. One lost report then loses nothing, as
-    /// long as two fit into the limit; of a stream so fast that none does beside another, each lost report leaves a hole.
+    /// Returns the packets of the next report: all that arrived since the last report, and as many again as that
+    /// one covered for the first time (more in a [`MeteredArrivals`](super::MeteredArrivals)), up to the limit.
+    ///
+    /// One lost report thus loses nothing as long as two reports fit into the limit. If a stream is so fast that
+    /// they do not, each lost report leaves a hole.
     pub fn next_span(&self) -> ReportSpan {
         let oldest = self.first.max(self.end.saturating_sub(self.limit));
         let first = self.unreported.saturating_sub(self.again).max(oldest);
@@ -254,19 +257,19 @@ impl<const N: usize> Arrivals<N> {
         }
     }
 
-    /// The report that is due, if one is.
+    /// Returns the report that is due, if one is.
     #[inline]
     pub fn poll_report(&mut self, now: Instant) -> Option<ReportSpan> {
         self.is_due(now).then(|| self.report(now))
     }
 
-    /// True if one is.
+    /// Returns true if a report is due.
     #[inline]
     pub(super) fn is_due(&self, now: Instant) -> bool {
         self.due <= now && self.has_news()
     }
 
-    /// The report that is due.
+    /// Returns a report of the next span, due or not.
     #[inline(never)]
     pub(super) fn report(&mut self, now: Instant) -> ReportSpan {
         let span = self.next_span();
@@ -274,8 +277,8 @@ impl<const N: usize> Arrivals<N> {
         (self.unreported, self.reported_end) = (self.end, self.end);
         self.others = NONE;
         self.news = self.loss.min(self.end + self.most_new);
-        // After one that left alone, and so had waited, the next packet has the next: or where packets come in
-        // bunches, two round trips and more apart, each report would have.
+        // After a report that left alone the next packet causes a report at once. Where packets come in bunches, at
+        // least two round trips apart, each report would otherwise leave alone.
         let was_alone = self.timer < Instant::MAX;
         let next = now + self.interval;
         self.timer = if was_alone { now } else { next };
@@ -283,7 +286,8 @@ impl<const N: usize> Arrivals<N> {
         span
     }
 
-    /// When the first and the last packet came since the last report: at zero, if that is forgotten.
+    /// Returns when the first and the last packet arrived since the last report; the first is zero if it is
+    /// forgotten.
     pub(super) fn arrival_bounds(&self) -> (Instant, Instant) {
         let [mut first, mut last] = self.others;
         let next = self.slots[self.reported_end as usize % N];
@@ -298,7 +302,8 @@ impl<const N: usize> Arrivals<N> {
         (first, last)
     }
 
-    /// Which of eight packets came, the first of them below the end: 1 for one that did, from the most significant bit on.
+    /// Returns which of eight packets arrived, the most significant bit first: 1 for an arrival. The first of them
+    /// must be below the end.
     #[inline]
     pub(super) fn eight_bits(&self, first: u64) -> u8 {
         if first < self.whole_from {
@@ -310,7 +315,7 @@ impl<const N: usize> Arrivals<N> {
         }
     }
 
-    /// The status of a packet in a report.
+    /// Returns the status of a packet in a report.
     #[inline]
     pub fn status(&self, seq: u64) -> PacketStatus {
         let slot = &self.slots[seq as usize % N];
@@ -324,7 +329,7 @@ impl<const N: usize> Arrivals<N> {
         }
     }
 
-    /// What a report says of each packet of a span: when it came, and with which mark.
+    /// Returns the reported status of each packet of a span: its time of arrival and its ECN field.
     pub fn arrivals_in(
         &self,
         span: ReportSpan,
@@ -335,7 +340,7 @@ impl<const N: usize> Arrivals<N> {
         })
     }
 
-    /// The round-trip time that the sender told last.
+    /// Returns the round-trip time that the sender stated last.
     pub const fn round_trip_time(&self) -> Option<Duration> {
         self.rtt
     }

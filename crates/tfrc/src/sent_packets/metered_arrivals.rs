@@ -1,5 +1,5 @@
-//! The receiver's side without arrival times, as in the `light` paper: a bit a packet, for four round trips and more,
-//! and X_recv.
+//! The receiver without arrival times, as in the `light` paper: X_recv, and one bit for each packet of four round
+//! trips or more.
 
 use core::mem;
 use core::ops::Range;
@@ -12,17 +12,17 @@ use crate::receiver::{Arrival, RateMeter};
 use crate::time::{Instant, Nanos};
 use crate::units::Bytes;
 
-/// A vector tells again what the last so many round trips brought: the sender's nofeedback timer waits for four, and
-/// until it runs out no lost report loses anything (`light` §III.A).
+/// The round trips that a vector repeats: the sender's nofeedback timer waits for four, so until it expires no lost
+/// report loses anything (`light` §III.A).
 const ROUNDS: usize = 4;
-/// Packets of which a bit is kept: a vector of 1,024 and those that share its first byte and its last.
+/// The number of remembered bits: a vector of 1,024 and the packets that share its first and its last byte.
 const BITS: usize = 2_048;
 
-/// A receiver that reports so: [`Arrivals`], of which N is at most 1,024, and X_recv.
+/// A receiver that reports without arrival times: [`Arrivals`] with N of at most 1,024, and X_recv.
 #[derive(Clone, Debug)]
 pub struct MeteredArrivals<const N: usize> {
     arrivals: Arrivals<N>,
-    /// Bytes since the last report.
+    /// The bytes since the last report.
     bytes: u64,
     meter: RateMeter,
     rounds: Rounds,
@@ -32,7 +32,7 @@ pub struct MeteredArrivals<const N: usize> {
 impl<const N: usize> MeteredArrivals<N> {
     const FITS: () = assert!(N <= BITS / 2);
 
-    /// A receiver that has seen nothing, for reports of `limit` packets at most.
+    /// Creates a receiver without arrivals, for reports of at most `limit` packets.
     ///
     /// # Panics
     ///
@@ -49,7 +49,7 @@ impl<const N: usize> MeteredArrivals<N> {
         }
     }
 
-    /// Takes in a packet, as [`Arrivals::handle_data`] does.
+    /// Records a packet, as [`Arrivals::handle_data`] does.
     #[inline]
     pub fn handle_data(&mut self, arrival: &Arrival) -> bool {
         if !self.arrivals.is_next(arrival) {
@@ -68,13 +68,13 @@ impl<const N: usize> MeteredArrivals<N> {
         is_new
     }
 
-    /// What came, and when a report is due.
+    /// Returns the record of arrivals, which also decides when a report is due.
     pub const fn arrivals(&self) -> &Arrivals<N> {
         &self.arrivals
     }
 
-    /// The report that is due, if one is. It tells what came since the last, and what came in four round trips before,
-    /// up to the limit.
+    /// Returns the report that is due, if one is. The report covers the arrivals since the last report and those of
+    /// the four round trips before, up to the limit.
     #[inline]
     pub fn poll_report(&mut self, now: Instant) -> Option<(ReportSpan, AckVector)> {
         self.arrivals.is_due(now).then(|| self.report(now))
@@ -105,25 +105,25 @@ impl<const N: usize> MeteredArrivals<N> {
         (span, vector)
     }
 
-    /// The bits of the report that was given last: eight packets a byte from the most significant bit on, 1 for a packet
-    /// that came; what is left of the last byte is 0.
+    /// Returns the bits of the last report: eight packets a byte, the most significant bit first, 1 for an arrival.
+    /// Unused bits of the last byte are 0.
     #[inline]
     pub fn bits(&self, span: ReportSpan) -> impl Iterator<Item = u8> {
         self.bits.of(span)
     }
 }
 
-/// What was told first, round trip by round trip.
+/// The number of packets that were first reported in each of the last round trips.
 #[derive(Clone, Debug, Default)]
 struct Rounds {
-    /// Packets, the newest first; that round trip is not over.
+    /// The packets of each round trip, the newest first; the newest round trip is not over.
     told: [u64; ROUNDS + 1],
-    /// A report from then on ends it.
+    /// The first report from this time on ends the newest round trip.
     until: Instant,
 }
 
 impl Rounds {
-    /// How many packets the next report tells again, if one at `now` tells so many first.
+    /// Returns how many packets the next report repeats, if the report at `now` covers `news` packets first.
     fn again(&mut self, now: Instant, round: Nanos, news: u64) -> u64 {
         self.told[0] += news;
         if now >= self.until {
@@ -135,19 +135,19 @@ impl Rounds {
     }
 }
 
-/// Which of the last packets that were reported came: a vector as it lies in a ring.
+/// The bits of a vector in a ring: 1 for each of the last reported packets that arrived.
 #[derive(Clone, Debug)]
 struct Bits([u8; BITS / 8]);
 
 impl Bits {
-    /// Notes which of these packets came, and of those that share a byte with them.
+    /// Stores the bits of these packets, and of the packets that share a byte with them.
     fn append(&mut self, seqs: Range<u64>, eight: impl Fn(u64) -> u8) {
         for byte in seqs.start / 8..seqs.end.div_ceil(8) {
             self.0[byte as usize % (BITS / 8)] = eight(byte * 8);
         }
     }
 
-    /// The vector about these.
+    /// Returns the bits of the packets of a span.
     #[inline]
     fn of(&self, span: ReportSpan) -> impl Iterator<Item = u8> {
         let place = |byte: u64| u16::from(self.0[byte as usize % (BITS / 8)]);
@@ -157,7 +157,7 @@ impl Bits {
             byte += 1;
             two = two << 8 | place(byte);
             let bits = (two << shift >> 8) as u8;
-            // Those above the last are of packets long ago.
+            // The bits above the last packet belong to packets of long ago.
             let left = span.count - 8 * index;
             if left < 8 {
                 bits & !(0xff >> left)
@@ -241,8 +241,8 @@ mod tests {
         assert_eq!(receiver.arrivals().status(12), PacketStatus::Missing);
     }
 
-    /// All packets of a round trip come in the last quarter of it. Of more than four full reports in one none that is
-    /// looked back at is a round trip old, and a receive rate is up to four times what it is.
+    /// All packets of a round trip arrive in its last quarter. If more than four full reports leave in a round
+    /// trip, none of the remembered ones is a round trip old, and X_recv is up to four times the true rate.
     #[test]
     fn a_receive_rate_is_over_a_round_trip_where_four_reports_are_one() {
         for count in [500, 1_000, 2_000, 3_000, 3_500] {
@@ -263,7 +263,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is lost, and however many reports leave early for it.
+        /// The property must hold for any losses and any number of early reports.
         #[test]
         fn a_vector_tells_the_packets_of_four_round_trips(
             came in prop::collection::vec(prop::bool::weighted(0.8), 50..300),
@@ -285,7 +285,7 @@ mod tests {
             }
         }
 
-        /// Though its bits are noted once and lie in a ring.
+        /// The bits are stored once and lie in a ring, and must still equal the status of each packet.
         #[test]
         fn a_vector_is_what_is_known_of_each_packet(
             packets in prop::collection::vec((0u64..100, 0u64..30), 1..800),
@@ -309,7 +309,8 @@ mod tests {
             }
         }
 
-        /// Though it notes no times but in the ring, and those of packets that are not the next.
+        /// The receiver stores times only in the ring and for packets that are not next in order, and must still
+        /// agree.
         #[test]
         fn a_receive_rate_is_that_of_a_meter_which_is_told_of_each_packet(
             packets in prop::collection::vec((0u64..100, prop_oneof![8 => 0u64..20, 1 => 0u64..400], 0u64..2_000), 1..200),
@@ -319,7 +320,7 @@ mod tests {
             let (mut now, mut next) = (0, 10);
             for (kind, later, size) in packets {
                 now += later;
-                // As a rule the next, else one that comes late or after some that are lost.
+                // The packet is usually the next, or else one that is late or follows losses.
                 let seq = match kind {
                     0..80 => next,
                     80..90 => next + kind % 4,

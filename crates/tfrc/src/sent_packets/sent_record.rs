@@ -1,15 +1,15 @@
-//! A sent packet, and what reports said of it so far.
+//! A sent packet, and its status as reported so far.
 
 use crate::Ecn;
 use crate::time::Instant;
 
-/// What is known of a sent packet. Packets are settled in the order of their numbers.
+/// The state of a sent packet. Packets are settled in the order of their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SentState {
     /// No report has covered the packet.
     Unreported,
-    /// Reported as missing, and not yet settled. Reports covered at least `covered` consecutive packets from this one on, one
-    /// or more.
+    /// Reported as missing, and not yet settled. Reports covered at least `covered` consecutive packets from this
+    /// one on, one or more.
     Missing { covered: u16 },
     /// Reported as arrived, and not yet settled; `covered` as above.
     Arrived { at: Instant, ecn: Ecn, covered: u16 },
@@ -17,7 +17,7 @@ pub(super) enum SentState {
     Lost { skipped: u64 },
     /// Counted as arrived, or given up.
     Done,
-    /// There is no such packet: the number was left out.
+    /// No packet has this number: the sender left it out.
     LeftOut,
 }
 

@@ -1,4 +1,4 @@
-//! The sender's side: remembers sent packets and matches reports to them.
+//! The sender of sender-based TFRC: remembers sent packets and matches reports to them.
 
 mod ingest;
 mod ingest_vector;
@@ -18,79 +18,83 @@ use crate::time::{Instant, Nanos};
 use crate::trust::{BelievedDelay, BelievedTransit, PeerClock, Suspicions};
 use crate::units::Bytes;
 
-/// Reported arrivals that cannot have happened.
+/// The reported arrivals that were refused as impossible.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RefusedArrivals {
-    /// Arrivals of packets that left so long ago that they are forgotten, and again of those that never left; and those in
-    /// reports of a date long before that of others which came.
+    /// Arrivals of packets that are forgotten or were never sent, if the latter number was claimed before; also all
+    /// arrivals in reports made long before others that have arrived.
     pub unknown: u64,
-    /// Arrivals before the packet can have arrived, for the report came too soon after it left.
+    /// Arrivals earlier than possible: the report came too soon after the packet left.
     pub too_early: u64,
-    /// Arrivals of what never left, each number once: numbers that were left out, and numbers to come beyond those of
-    /// which it was said before.
+    /// Arrivals of packets that were never sent, each number once: numbers that were left out, and future numbers
+    /// above all that were claimed before.
     pub never_sent: u64,
 }
 
-/// Tracks the last N packets sent, N a power of two up to 2^15, and feeds their reported arrivals to a [`Receiver`].
+/// Tracks the last N packets sent, N a power of two up to 2^15, and feeds their reported arrivals to a
+/// [`Receiver`].
 ///
-/// Packets are settled in the order of their numbers: the tracker waits a quarter of a round trip for a report that another
-/// overtook. Arrivals that are known by then are counted in the order of time. Where reports covered none of several
-/// consecutive packets, the first counts as lost and the others as never sent. After several lost
-/// reports a sender SHOULD slow down; after one it may take congestion for what it was before (RFC 8888 §5). It is a loss
-/// event all the same, as nothing tells a report that was lost from one that was withheld, and a receiver that passes over
-/// what it lost must gain nothing by it. Lost reports say little about the path of the data, so it is no more than one.
+/// Packets are settled in the order of their numbers: the tracker waits a quarter of a round trip for a report that
+/// another overtook. Arrivals that are known by then are counted in the order of time.
+///
+/// If reports covered none of several consecutive packets, the first counts as lost and the others as never sent.
+/// RFC 8888 §5 has a sender slow down after several lost reports (SHOULD), but not necessarily after one. Here one
+/// lost report is a loss event, because a sender cannot tell a lost report from a withheld one, and a receiver must
+/// gain nothing by hiding its losses. Lost reports say little about the path of the data, so they make no more than
+/// one loss event.
 ///
 /// A number may be left out ([`SentPacketTracker::handle_left_out`]): an honest receiver reports it as missing,
-/// which counts as nothing, and one that calls lost packets received calls this one so, too.
+/// which has no effect, while a receiver that reports lost packets as received reports this one, too.
 #[derive(Clone, Debug)]
 pub struct SentPacketTracker<const N: usize> {
     sent: [SentRecord; N],
     first: u64,
     /// The number of the next packet.
     next: u64,
-    /// The packets below have had their turn.
+    /// The first packet that is not yet settled.
     turn: u64,
-    /// The first number for which room must be made: its place may be that of a packet that waits for its turn, or that
-    /// reports covered but did not settle.
+    /// The first number that needs room: its slot may hold a packet that is not settled, or that unsettled reports
+    /// cover.
     full_at: u64,
-    /// Of those, what is said of the ones from here on changes nothing: they came.
+    /// Reports about settled packets from this number on change nothing, because these packets arrived.
     final_from: u64,
-    /// One past the highest packet that was reported.
+    /// The number after the highest reported packet.
     reported: u64,
-    /// Numbers that had their turn and count as never sent.
+    /// The settled numbers that count as never sent.
     skipped: u64,
-    /// Packets that had their turn and were never reported.
+    /// The settled packets that no report covered.
     never_reported: u64,
-    /// One past the last of them and past the numbers left out behind it: the next belongs to the same hole. `MAX` before the first.
+    /// The number after the last packet that no report covered, and after the left-out numbers behind that packet.
+    /// The next number belongs to the same hole; `MAX` before the first hole.
     hole_end: u64,
-    /// Since when a packet that was not reported keeps others from their turn.
+    /// The time since which an unreported packet has kept later ones from being settled.
     waiting_since: Option<Instant>,
-    /// R of the last packet that left, and in microseconds.
+    /// R of the last packet that left, as a duration and in microseconds.
     rtt: Option<Duration>,
     rtt_micros: u32,
-    /// R of the last packet that was counted, in microseconds and as the receiver gets it.
+    /// R of the last packet that was counted, in microseconds and as passed to the receiver.
     counted_rtt: (u32, Option<Duration>),
     clock: PeerClock,
-    /// Where reports without arrival times are placed.
+    /// The reference of estimated arrival times, for reports without such times.
     pub(super) anchor: Option<Anchor>,
     receiver: Receiver,
-    /// When the last packet that was counted arrived.
+    /// The arrival of the last packet that was counted.
     arrived: Instant,
-    /// The packet that is said to have arrived last: when, and when it had left.
+    /// The arrival and the departure of the packet that is reported as the last to arrive.
     newest: (Instant, Instant),
     /// Bounds on arrival times; `None` before the first report.
     transit: Option<BelievedTransit>,
     batch: ArrivalBatch,
     refused: RefusedArrivals,
-    /// One past the highest number of which an arrival was reported before it was sent.
+    /// The number after the highest future number of which an arrival was reported.
     claimed: u64,
-    /// The unit of the last report's times.
+    /// The unit of times in the last report.
     pub(super) resolution: Duration,
-    /// X_recv and the delay of the last report, if that carried no arrival times.
+    /// The last report, if it carried no arrival times: X_recv and the delay.
     pub(super) vector: Option<AckVector>,
     believed_delay: BelievedDelay,
     suspicions: Suspicions,
-    /// [`RefusedArrivals::never_sent`] when reports were last settled.
+    /// The value of [`RefusedArrivals::never_sent`] when reports were last settled.
     judged_claims: u64,
     is_trusting: bool,
 }
@@ -98,7 +102,7 @@ pub struct SentPacketTracker<const N: usize> {
 impl<const N: usize> SentPacketTracker<N> {
     const IS_IN_RANGE: () = assert!(N.is_power_of_two() && N <= 1 << 15);
 
-    /// A tracker that has seen no packet, for a stream whose first packet has this number.
+    /// Creates a tracker for a stream whose first packet has the number `first`.
     ///
     /// # Panics
     ///
@@ -139,8 +143,7 @@ impl<const N: usize> SentPacketTracker<N> {
         }
     }
 
-    /// Believes what receivers report as far as it could be true of some receiver: for measuring what they
-    /// would gain by lies.
+    /// Accepts every report that some receiver could honestly make, to measure what a receiver would gain by lies.
     #[must_use]
     pub fn trusting(mut self) -> Self {
         self.is_trusting = true;
@@ -159,7 +162,7 @@ impl<const N: usize> SentPacketTracker<N> {
         self.suspicions
     }
 
-    /// Notes that the next packet left, of this size, while the sender's round-trip time was `rtt`.
+    /// Records that the next packet left, while the sender's round-trip time was `rtt`.
     #[inline]
     pub fn handle_sent(&mut self, now: Instant, size: Bytes, rtt: Option<Duration>) {
         if rtt == self.rtt && self.has_room() {
@@ -169,7 +172,7 @@ impl<const N: usize> SentPacketTracker<N> {
         }
     }
 
-    /// Takes in a packet that is the first after R changed, or that others must make room for.
+    /// Records a packet that is the first after R changed, or that needs room.
     #[inline(never)]
     fn handle_first_sent(&mut self, now: Instant, size: Bytes, rtt: Option<Duration>) {
         self.rtt = rtt;
@@ -191,14 +194,14 @@ impl<const N: usize> SentPacketTracker<N> {
         });
     }
 
-    /// The last packet left with a congestion mark of our own: an honest receiver reports it, and it counts
-    /// as none.
+    /// Records that the sender set a congestion mark on the last packet. An honest receiver reports the mark, which
+    /// does not count as congestion.
     pub fn handle_test_mark(&mut self) {
         let sent = self.slot(self.next.saturating_sub(1));
         (sent.is_test, sent.is_plain) = (true, false);
     }
 
-    /// Leaves the next number out: no packet will ever have it.
+    /// Leaves the next number out: no packet will have it.
     pub fn handle_left_out(&mut self, now: Instant) {
         self.make_room();
         self.add(SentRecord {
@@ -213,19 +216,19 @@ impl<const N: usize> SentPacketTracker<N> {
         self.next < self.full_at
     }
 
-    /// Adds the next, for which there is room.
+    /// Adds the next packet, for which there is room.
     #[inline]
     fn add(&mut self, sent: SentRecord) {
         self.sent[self.next as usize % N] = sent;
         self.next += 1;
     }
 
-    /// From now on as many losses per packet begin no loss event ([`Receiver::tolerate_losses`]).
+    /// Excludes up to `ratio` losses per packet from loss events from now on ([`Receiver::tolerate_losses`]).
     pub fn tolerate_losses(&mut self, ratio: f64) {
         self.receiver.tolerate_losses(ratio);
     }
 
-    /// Takes in a report that came at `now`, alone: [`SentPacketTracker::ingest_report`] and
+    /// Handles a single report that arrived at `now`: [`SentPacketTracker::ingest_report`], then
     /// [`SentPacketTracker::settle`].
     pub fn handle_report(
         &mut self,
@@ -237,8 +240,9 @@ impl<const N: usize> SentPacketTracker<N> {
         self.settle(now)
     }
 
-    /// The packets that the last call of [`SentPacketTracker::settle`] counted as arrived, in the order of arrival. Times are the
-    /// receiver's word. A report of more packets than fit into a batch leaves the last of them.
+    /// Returns the packets that the last call of [`SentPacketTracker::settle`] counted as arrived, in the order of
+    /// arrival. The times are as the receiver stated them. If a report has more packets than a batch, only the last
+    /// remain.
     pub fn deliveries(&self) -> impl Iterator<Item = Delivery> {
         self.batch.taken().iter().map(|known| Delivery {
             number: known.seq,
@@ -246,63 +250,63 @@ impl<const N: usize> SentPacketTracker<N> {
         })
     }
 
-    /// The number of the next packet.
+    /// Returns the number of the next packet.
     pub const fn next_number(&self) -> u64 {
         self.next
     }
 
-    /// p, X_recv and the packets of the receiver as the reports tell it.
+    /// Returns the receiver that the reports imply, with p, X_recv and the packet counts.
     pub const fn receiver(&self) -> &Receiver {
         &self.receiver
     }
 
-    /// Packets since the start, as far as they were reported.
+    /// Returns the packet counts since the start, as far as packets were reported.
     pub const fn counters(&self) -> Counters {
         self.receiver.counters()
     }
 
-    /// What was refused.
+    /// Returns the refused arrivals.
     pub const fn refused(&self) -> RefusedArrivals {
         self.refused
     }
 
-    /// True if two reports claimed packets that never left, which no honest receiver does. A single one may be a
-    /// datagram that was damaged on its way, and what says the same a copy of it.
+    /// Returns true if two reports claimed packets that never left. No honest receiver does so, but a single claim
+    /// may be a damaged datagram, and its repetition a copy of that datagram.
     pub const fn has_caught_a_lie(&self) -> bool {
         self.suspicions.prove_lies() && !self.is_trusting
     }
 
-    /// True if three packets came without the mark of our own with which they had left: the receiver hides
-    /// marks, or the path takes them away. Either way none that comes back can be relied on.
+    /// Returns true if three packets arrived without the mark that the sender had set on them. The receiver hides
+    /// marks, or the path erases them; in both cases reported marks are not reliable.
     pub const fn loses_marks(&self) -> bool {
         self.suspicions.prove_erased_marks() && !self.is_trusting
     }
 
-    /// Packets that had their turn and that no report ever spoke of.
+    /// Returns the number of settled packets that no report covered.
     pub const fn never_reported(&self) -> u64 {
         self.never_reported
     }
 
-    /// The number whose lower 16 bits these are: the last at or before the highest sent.
+    /// Returns the number with these lower 16 bits: the last one at or before the highest sent.
     pub(super) fn extend(&self, seq: u16) -> Option<u64> {
         let highest = self.next.checked_sub(1)?;
         let behind = (highest as u16).wrapping_sub(seq);
         highest.checked_sub(behind.into())
     }
 
-    /// Those of which nothing that is said changes anything: they had their turn, and came.
+    /// Returns the packets about which further reports change nothing: they are settled, and arrived.
     #[inline]
     pub(super) fn final_range(&self) -> Range<u64> {
         self.final_from.max(self.remembered().start)..self.turn
     }
 
-    /// The packets that are remembered.
+    /// Returns the packets that are remembered.
     #[inline]
     pub(super) fn remembered(&self) -> Range<u64> {
         self.first.max(self.next.saturating_sub(N as u64))..self.next
     }
 
-    /// How long ago the first of them left, if others were forgotten.
+    /// Returns how long ago the first remembered packet left, or the maximum if no packet is forgotten.
     #[inline]
     fn remembered_for(&self, now: Instant) -> Nanos {
         match self.next.checked_sub(N as u64) {

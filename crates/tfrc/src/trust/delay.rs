@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-/// This share of a round trip is believed as a delay: R, and with it the rate, is then wrong by 3 % at most.
+/// The share of a round trip that is believed as a delay: R, and thus the rate, is then wrong by at most 3 %.
 const BELIEVED_SHARE: u32 = 32;
 
 /// Bounds the delay that a receiver states.

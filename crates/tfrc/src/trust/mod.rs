@@ -1,4 +1,4 @@
-//! What a sender believes of its peer: each bound on what reports say, and what proves a lie.
+//! Bounds what a sender believes of its peer's reports, and decides when reports prove a lie.
 //!
 //! | Claim of the receiver | Bound |
 //! |---|---|
@@ -9,8 +9,8 @@
 //! | X_recv in a report without arrival times | `MAX_STRETCH`: a factor of the rate at which packets left |
 //! | R, X_recv and p of any value | `MIN_RTT`, `MAX_RATE`: arithmetic that stays finite |
 //!
-//! [`Suspicions`] counts the claims that no honest receiver makes. A packet that never left is refused where its number is
-//! looked up, in [`crate::sent_packets::SentPacketTracker`].
+//! [`Suspicions`] counts the claims that no honest receiver makes. A packet that never left is refused where its
+//! number is looked up, in [`crate::sent_packets::SentPacketTracker`].
 
 mod delay;
 mod peer_clock;

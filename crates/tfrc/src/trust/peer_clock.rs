@@ -102,7 +102,7 @@ impl PeerClock {
 mod tests {
     use super::*;
 
-    /// No packet is forgotten.
+    /// With this memory no packet is forgotten.
     const EVER: Nanos = Nanos::MAX;
 
     fn at(ms: u64) -> Instant {
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn offset_follows_drift_and_no_delayed_report() {
         let mut clock = PeerClock::default();
-        // It loses 500 ppm.
+        // The clock loses 500 ppm.
         for report in 0..1_000 {
             let now = at(report * 100 + 30);
             let made = clock
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(handle(10_850, 9_950), None);
         assert_eq!(handle(10_850, 10_000), None);
         assert_eq!(handle(10_900, 10_800), Some(at(10_800)));
-        // Set back by 200 ms.
+        // The clock was set back by 200 ms.
         assert_eq!(handle(11_000, 10_700), None);
         assert_eq!(handle(12_000, 11_700), Some(at(11_700)));
     }

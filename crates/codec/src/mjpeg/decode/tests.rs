@@ -1,4 +1,4 @@
-//! Tests of the JPEG decoder: what it conceals, and what it refuses.
+//! Tests of the JPEG decoder: concealed and refused images.
 
 use super::super::{Scale, encode};
 use super::*;

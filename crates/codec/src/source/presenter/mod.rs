@@ -74,7 +74,7 @@ impl Presenter {
     /// Returns the presenter of this format; equal seeds give equal pictures on every machine.
     ///
     /// # Errors
-    /// If a side is below 16 or above 2040.
+    /// Returns an error if a side is below 16 or above 2040.
     pub fn new(format: Format, seed: u64) -> Result<Self, SourceError> {
         let (width, height) = (format.width, format.height);
         for (field, side) in [("width", width), ("height", height)] {
@@ -91,7 +91,7 @@ impl Presenter {
         let uncovered = room::paint(&mut canvas, plan, fine);
         // The camera's focus is on the person; a little of the blur also keeps small pictures from aliasing.
         canvas.blur(height as f32 / 400.0 + 0.1);
-        // The sum of two is nearer to film's distribution than one.
+        // The sum of two numbers is nearer to film's distribution than one.
         let grain = (0..GRAIN_SAMPLES + width)
             .map(|_| (random.between(0, GRAIN_PEAK) + random.between(0, GRAIN_PEAK)) as u8)
             .collect();
@@ -164,7 +164,7 @@ mod tests {
         Presenter::new(format, seed).expect("possible size")
     }
 
-    /// FNV-1a over all samples of the first `count` pictures.
+    /// Returns FNV-1a over all samples of the first `count` pictures.
     fn digest(mut presenter: Presenter, count: usize) -> u64 {
         let mut hash = 0xCBF2_9CE4_8422_2325;
         for _ in 0..count {

@@ -18,27 +18,27 @@ const GESTURE_CELL_MILLIS: u64 = 7_600;
 /// A pose describes the presenter at a moment; lengths are in the head's units.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pose {
-    /// Where the head is, from its place at rest.
+    /// The head's distance from its place at rest.
     pub(super) head: PlanePoint,
     /// The sine of its tilt.
     pub(super) tilt: f32,
-    /// How far it turns aside and nods: the way of the nose's tip over the face.
+    /// The way of the nose's tip over the face, as the head turns aside and nods.
     pub(super) turn: PlanePoint,
-    /// How far the shoulders rise.
+    /// The height by which the shoulders rise.
     pub(super) breath: f32,
-    /// How far the body leans aside.
+    /// The distance by which the body leans aside.
     pub(super) lean: f32,
     /// 0 with open eyes, 1 with closed ones.
     pub(super) blink: f32,
-    /// Where the eyes look, from -1 to 1 both ways.
+    /// The direction of the eyes, from -1 to 1 both ways.
     pub(super) gaze: PlanePoint,
-    /// How far the brows rise, from 0 to 1.
+    /// The height by which the brows rise, from 0 to 1.
     pub(super) brows: f32,
     pub(super) opening: f32,
     pub(super) vowel: f32,
-    /// From 0 with the hand below the picture to 1 with the hand raised.
+    /// The height of the hand: 0 below the picture, and 1 raised.
     pub(super) raised: f32,
-    /// How the raised hand beats time, from -1 to 1.
+    /// The beat of the raised hand, from -1 to 1.
     pub(super) beat: f32,
 }
 

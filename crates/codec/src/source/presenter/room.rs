@@ -13,7 +13,7 @@ pub(super) struct RoomPlan {
     pub(super) window: PaintBounds,
     /// The left edge of the bookcase.
     pub(super) bookcase: f32,
-    /// Where the lamp glows.
+    /// The place of the lamp's glow.
     pub(super) lamp: PlanePoint,
 }
 

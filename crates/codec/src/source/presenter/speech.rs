@@ -1,4 +1,4 @@
-//! This file computes when the presenter speaks, and how far the mouth opens, from the time and the seed.
+//! This file computes the times of the presenter's speech, and the mouth's opening, from the time and the seed.
 
 use super::plane::{bump, chance, mix, noise, smooth};
 

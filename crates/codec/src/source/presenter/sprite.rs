@@ -55,7 +55,7 @@ struct SpritePlanes<const N: usize> {
     width: usize,
     height: usize,
     planes: [Vec<f32>; N],
-    /// Each row's columns that are not transparent, with one more on both sides.
+    /// The columns of each row that are not transparent, with one more on both sides.
     spans: Vec<(usize, usize)>,
 }
 

@@ -1,9 +1,9 @@
-//! The built-in scene: no file, no camera, yet it costs bits as real video does.
+//! The built-in scene, which needs no file and no camera but costs as many bits as real video.
 //!
-//! A textured backdrop under a drifting camera, detailed objects moving over it, film grain, light
+//! The scene has a textured backdrop under a drifting camera, detailed objects that move over it, film grain, light
 //! that wanders and switches, a cut every few seconds, and a counter of the pictures in the corner.
 //!
-//! Its mean cost beside three real clips, coded as JPEG with the tables of Annex K (quality 50):
+//! The table compares its mean cost with three real clips, coded as JPEG with the tables of Annex K (quality 50):
 //!
 //! | picture | bits a pixel | luma PSNR |
 //! |---|---|---|
@@ -15,9 +15,9 @@
 //! | film 640x272 (`bikes`) | 0.58 | 41.3 dB |
 //! | animation 1280x720 (`bigbuckbunny`) | 0.66 | 40.1 dB |
 //!
-//! Coded to 15,000 bytes (3 Mb/s at 25 pictures a second), 640x480 has 35.3 dB. The figures are those
-//! of `cargo test --release -p evenkeel-codec --test scene_cost -- --nocapture`,
-//! the clips' with `EVENKEEL_MEDIA_DIR` naming their folder.
+//! Coded to 15,000 bytes (3 Mb/s at 25 pictures a second), 640x480 has 35.3 dB. The source of these figures is
+//! `cargo test --release -p evenkeel-codec --test scene_cost -- --nocapture`, with `EVENKEEL_MEDIA_DIR` as the
+//! folder of the clips.
 
 mod noise;
 mod shot;
@@ -29,19 +29,19 @@ use super::random::Random;
 use crate::picture::{BLACK, Picture, WHITE};
 use shot::Shot;
 
-/// Smallest side: the counter and a block of each object fit.
+/// The smallest side, into which the counter and a block of each object fit.
 const MIN_SIDE: usize = 16;
 
-/// Largest side, as in JPEG over RTP; larger scenes have no use here.
+/// The largest side, as in JPEG over RTP; larger scenes have no use here.
 const MAX_SIDE: usize = 2040;
 
-/// Different shots; after the last the first comes again, at another moment of its motion.
+/// The number of different shots, after which the first returns, at another moment of its motion.
 const SHOTS: usize = 3;
 
-/// Seconds between cuts, drawn anew each time.
+/// The range of seconds between cuts, drawn anew each time.
 const SHOT_SECONDS: (i32, i32) = (5, 9);
 
-/// Samples in the table of grain, beside the longest row.
+/// The samples in the table of grain, in addition to the longest row.
 const GRAIN: usize = 1 << 16;
 
 /// The scene of a seed.
@@ -52,16 +52,16 @@ pub struct Scene {
     shots: Vec<Shot>,
     grain: Vec<u8>,
     current: usize,
-    /// Pictures until the next cut.
+    /// The number of pictures until the next cut.
     until_cut: u64,
     index: u64,
 }
 
 impl Scene {
-    /// The scene of this format; equal seeds give equal pictures on every machine.
+    /// Creates the scene of this format; equal seeds give equal pictures on every machine.
     ///
     /// # Errors
-    /// If a side is below 16 or above 2040.
+    /// Returns an error if a side is below 16 or above 2040.
     pub fn new(format: Format, seed: u64) -> Result<Self, SourceError> {
         for (field, side) in [("width", format.width), ("height", format.height)] {
             if !(MIN_SIDE..=MAX_SIDE).contains(&side) {
@@ -73,7 +73,7 @@ impl Scene {
         let shots = (0..SHOTS)
             .map(|look| Shot::new(look, format.width, format.height, &mut random))
             .collect();
-        // The sum of two is nearer to film's distribution than one.
+        // The sum of two numbers is nearer to film's distribution than one.
         let grain = (0..GRAIN + format.width)
             .map(|_| {
                 (random.between(0, shot::GRAIN_PEAK) + random.between(0, shot::GRAIN_PEAK)) as u8
@@ -112,7 +112,7 @@ impl Scene {
         picture
     }
 
-    /// Light and film grain.
+    /// Adds light and film grain.
     fn develop(&mut self, millis: u64, picture: &mut Picture) {
         let gain = shot::gain(millis);
         let width = picture.width();
@@ -155,7 +155,7 @@ mod tests {
         Scene::new(format, seed).expect("possible size")
     }
 
-    /// FNV-1a over all samples of the first `count` pictures.
+    /// Returns FNV-1a over all samples of the first `count` pictures.
     fn digest(mut scene: Scene, count: usize) -> u64 {
         let mut hash = 0xCBF2_9CE4_8422_2325;
         for _ in 0..count {

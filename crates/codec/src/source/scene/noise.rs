@@ -11,16 +11,16 @@ pub(super) struct Texture {
     pub(super) samples: Vec<u8>,
 }
 
-/// What a texture is made of: layers of value noise, each of half the cell of the one before.
+/// The parameters of a texture: layers of value noise, each with half the cell of the one before.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Grain {
-    /// Samples between lattice points of the finest and of the coarsest layer; powers of two.
+    /// The samples between lattice points of the finest and of the coarsest layer, which are powers of two.
     pub(super) cells: (usize, usize),
-    /// Peak of the finest layer, in 1/16 of a sample's step.
+    /// The peak of the finest layer, in 1/16 of a sample's step.
     pub(super) finest: i32,
-    /// What each coarser layer is multiplied by, in percent.
+    /// The percentage by which each coarser layer is multiplied.
     pub(super) growth: i32,
-    /// The mean.
+    /// The mean level.
     pub(super) level: i32,
 }
 
@@ -43,7 +43,7 @@ impl Texture {
         }
     }
 
-    /// `count` samples of a row, from column `x`; the texture is large enough by construction.
+    /// Returns `count` samples of a row, from column `x`; the texture is large enough by construction.
     pub(super) fn row(&self, x: usize, y: usize, count: usize) -> &[u8] {
         &self.samples[y * self.width + x..][..count]
     }
@@ -54,7 +54,7 @@ fn add_layer(sums: &mut [i32], width: usize, cell: usize, peak: i32, random: &mu
     let points = width / cell + 2;
     let mut lattice = || -> Vec<i32> { (0..points).map(|_| random.between(-peak, peak)).collect() };
     let (mut above, mut below) = (lattice(), lattice());
-    // 3t² - 2t³, in 1/256.
+    // The weight is 3t² - 2t³, in 1/256.
     let weights: Vec<i32> = (0..cell)
         .map(|i| {
             let t = (i * 256 / cell) as i32;

@@ -1,19 +1,19 @@
-//! One camera position: a backdrop, the objects before it, and how all of it moves.
+//! One camera position: a backdrop, the objects before it, and their motion.
 
 use super::noise::{Grain, Texture};
 use crate::picture::{BLACK, Picture, WHITE};
 use crate::source::random::Random;
 
-/// Peak of the film grain, in steps of a sample: a clean 8-bit camera has one or two.
+/// The peak of the film grain, in steps of a sample: a clean 8-bit camera has one or two.
 pub(super) const GRAIN_PEAK: i32 = 2;
 
 /// Objects in a shot.
 const OBJECTS: usize = 5;
 
-/// What the camera wanders over beyond the picture, as a share of its height: 1/4.
+/// The divisor of the picture's height that gives the camera's range beyond the picture.
 const MARGIN: usize = 4;
 
-/// Steps in a pixel of camera motion.
+/// The steps in a pixel of camera motion.
 const STEPS: usize = 8;
 
 /// A camera position.
@@ -21,7 +21,7 @@ const STEPS: usize = 8;
 pub(super) struct Shot {
     backdrop: [Texture; 3],
     objects: Vec<Object>,
-    /// Milliseconds of the camera's way there and back, across and down.
+    /// The milliseconds of the camera's motion and return, across and down.
     periods: [u64; 2],
 }
 
@@ -31,15 +31,15 @@ struct Object {
     texture: Texture,
     radius: usize,
     colour: [u8; 2],
-    /// Milliseconds to cross and return, across and down.
+    /// The milliseconds to cross and return, across and down.
     periods: [u64; 2],
-    /// How far it is on its way when the scene begins.
+    /// The object's position in its period when the scene begins.
     start: u64,
 }
 
 impl Shot {
     pub(super) fn new(look: usize, width: usize, height: usize, random: &mut Random) -> Self {
-        // A column and a row more for the blend of neighbours.
+        // One more column and row serve the blend of neighbours.
         let margin = (height / MARGIN).max(2) + 2;
         let (w, h) = (width + margin, height + margin);
         let coarsest = (height / 2).next_power_of_two().max(16);
@@ -119,7 +119,7 @@ impl Object {
             let half = (radius * radius - down * down).isqrt();
             let left = centre.0.saturating_sub(half);
             let right = (centre.0 + half).min(width);
-            // The texture moves with the disc, also where the picture's edge cuts it.
+            // The texture moves with the disc, even where the picture's edge cuts the disc.
             let from = left + radius - centre.0;
             let to = &mut luma[y * width + left..y * width + right];
             to.copy_from_slice(&self.texture.row(0, row, 2 * radius)[from..][..right - left]);
@@ -153,14 +153,14 @@ const LOOKS: [Grain; 3] = [
     },
 ];
 
-/// Builds rows of houses with windows on the texture, for the hard edges that noise has not: the
-/// farther ones smaller and behind.
+/// Builds rows of houses with windows on the texture, for hard edges, which noise does not have: farther rows are
+/// smaller and behind.
 fn build(texture: &mut Texture, random: &mut Random) {
     let height = texture.height;
     for depth in (1..=STREETS).rev() {
         let ground = height - height * (depth - 1) / (STREETS + 1);
         let storey = (height / (20 + 8 * depth)).clamp(4, 14);
-        // Storeys; a third of the picture.
+        // The tallest house has a third of the picture, in storeys.
         let tallest = (height / (3 * storey)).max(2) as i32;
         let mut x = 0;
         while x < texture.width {
@@ -178,7 +178,7 @@ fn build(texture: &mut Texture, random: &mut Random) {
     }
 }
 
-/// Rows of houses.
+/// The number of rows of houses.
 const STREETS: usize = 3;
 
 /// A box of another brightness than the texture under it, with lit and dark windows.
@@ -215,7 +215,7 @@ impl House {
     }
 }
 
-/// Adds `shade` to a rectangle, as far as the texture goes.
+/// Adds `shade` to a rectangle, within the texture.
 fn tint(texture: &mut Texture, x: usize, y: usize, (w, h): (usize, usize), shade: i16) {
     for row in texture.samples.chunks_mut(texture.width).skip(y).take(h) {
         for sample in row.iter_mut().skip(x).take(w) {
@@ -224,7 +224,7 @@ fn tint(texture: &mut Texture, x: usize, y: usize, (w, h): (usize, usize), shade
     }
 }
 
-/// A row of the texture at a position in [`STEPS`] of a pixel, blended from its neighbours.
+/// Returns a row of the texture at a position in [`STEPS`] of a pixel, blended from its neighbours.
 fn blend(texture: &Texture, (x, y): (usize, usize), to: &mut [u8]) {
     let (right, down) = ((x % STEPS) as u16, (y % STEPS) as u16);
     let (left, up) = (STEPS as u16 - right, STEPS as u16 - down);
@@ -236,17 +236,17 @@ fn blend(texture: &Texture, (x, y): (usize, usize), to: &mut [u8]) {
     }
 }
 
-/// From 0 to `extent` and back in `period` milliseconds, slow at both ends.
+/// Returns a position from 0 to `extent` and back in `period` milliseconds, slow at both ends.
 fn swing(millis: u64, period: u64, extent: usize) -> usize {
-    // Half a period in 1024 steps, and 3t² - 2t³ over them.
+    // Half a period has 1024 steps, weighted by 3t² - 2t³.
     let phase = millis % period * 2048 / period;
     let t = phase.min(2048 - phase);
     let eased = (3 * t * t * 1024 - 2 * t * t * t) >> 10;
     (eased as usize * extent) >> 20
 }
 
-/// The light, in 1/128: it wanders by an eighth in ten seconds, and each quarter minute a lamp goes
-/// on for three seconds.
+/// Returns the light in 1/128: it varies by an eighth in ten seconds, and each quarter minute a lamp is on for
+/// three seconds.
 pub(super) fn gain(millis: u64) -> u16 {
     let lamp = if millis % 15_000 >= 12_000 { 20 } else { 0 };
     112 + lamp + swing(millis, 10_000, 16) as u16

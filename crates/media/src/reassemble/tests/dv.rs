@@ -1,4 +1,4 @@
-//! DV in packets: any order, and lost ones.
+//! Tests of DV in packets, in any order and with losses.
 
 use evenkeel_codec::dif::{BLOCK, BlockId, System};
 use evenkeel_codec::picture::{CodedPicture, DvFrame};
@@ -8,7 +8,7 @@ use crate::packetize::Packetizer;
 use crate::reassemble::{Payload, Pushed, Reassembler};
 use crate::test_support::{Packet, packets};
 
-/// A frame of DV of 525 lines whose blocks are where they say, in packets of fourteen.
+/// Returns a frame of DV of 525 lines with valid places, in packets of fourteen blocks.
 fn dv_packets() -> (DvFrame, Vec<Packet>) {
     let system = System::Lines525;
     let block = |place: usize| {

@@ -1,4 +1,4 @@
-//! H.264 as a call uses it: coded, cut into packets, put together, decoded.
+//! Tests of H.264 from the encoder through packets and reassembly to the decoder.
 
 use evenkeel_codec::h264::{Decoder, Encoder};
 use evenkeel_codec::picture::{AccessUnit, CodedPicture, Picture};
@@ -23,7 +23,7 @@ fn target(size: u64) -> FrameTarget {
     frame_target(size, 10.0)
 }
 
-/// A stream of packets, and what the receiver makes of it.
+/// A stream of packets, and the receiver's side of it.
 struct Stream {
     packetizer: Packetizer,
     reassembler: Reassembler,
@@ -108,7 +108,8 @@ fn a_hole_stops_the_picture_until_a_keyframe() {
 
 #[test]
 fn unit_with_inconsistent_fragments_is_a_hole() {
-    // Fragments (FU-A) of slices of a keyframe, but for one of another type or reference; then a whole unit.
+    // The packets are fragments (FU-A) of slices of a keyframe, some of another type or reference, then a whole
+    // unit.
     for (indicator, header) in [(0x7c, 0x01), (0x1c, 0x05)] {
         let payloads: [&[u8]; 4] = [
             &[0x7c, 0x85, 0x88, 1],

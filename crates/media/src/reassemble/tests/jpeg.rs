@@ -1,4 +1,4 @@
-//! JPEG in packets: lost, doubled, contradictory and hostile ones.
+//! Tests of JPEG in packets: lost, duplicated, contradictory and hostile ones.
 
 use evenkeel_codec::picture::{CodedPicture, JpegImage};
 use evenkeel_rtp::packet::payload::jpeg::{JpegHeader, Restart, WHOLE_FRAME};
@@ -86,7 +86,7 @@ fn tables_of_a_refused_packet_are_not_learnt() {
     for packet in &first {
         packet.push(&mut reassembler);
     }
-    // A width and an interval that contradict the frame, with other tables under the same Q.
+    // The packets contradict the frame's width and interval, and have other tables under the same Q.
     for (sequence, at, value) in [(20, 6, 17), (21, 11, 200)] {
         let mut other = first[0].clone();
         other.sequence = sequence;
@@ -183,7 +183,7 @@ fn what_contradicts_its_frame_is_refused() {
     };
     for (at, value, reason) in [
         (4, 9, Refused::Malformed),
-        // The sampling, Q, the sides, the restart interval, and a place outside.
+        // The rows change the sampling, Q, the sides, the restart interval, and the place to one outside.
         (4, 64, Refused::Inconsistent),
         (5, 129, Refused::Inconsistent),
         (6, 17, Refused::Inconsistent),
@@ -230,7 +230,7 @@ proptest! {
         prop_assert_eq!(jpeg(&received), &image);
     }
 
-    /// Every interval is whole and right, or missing.
+    /// Every interval must be whole and correct, or missing.
     #[test]
     fn losses_never_make_a_wrong_interval(
         sizes in proptest::collection::vec(1..700usize, 8..=8),
@@ -275,7 +275,7 @@ proptest! {
     }
 }
 
-/// Headers that parse more often than not, over few pictures, with restart markers in the data.
+/// Generates headers that are mostly valid, over few pictures, with restart markers in the data.
 fn hostile_payload() -> impl Strategy<Value = Vec<u8>> {
     let header = (
         0..3u8,

@@ -17,7 +17,7 @@ use crate::frame::ReceivedFrame;
 use crate::packetize::Packetizer;
 use crate::test_support::{Packet, packets};
 
-/// 128x64 in 4:2:0 is 8x4 MCUs: eight intervals of four, of these sizes.
+/// Returns an image of 128x64 in 4:2:0, which has 8x4 MCUs: eight intervals of four, of these lengths.
 fn image(sizes: &[usize], tables: u8) -> JpegImage {
     jpeg_image((128, 64), tables, sizes)
 }
@@ -39,7 +39,7 @@ fn hole_settles_after_three_later_packets() {
         packet.push(&mut reassembler);
         settled.push(reassembler.frames().next().unwrap().settled);
     }
-    // Packets 0, 1, 3 (the last of the frame), and 4 to 7 of the next.
+    // The packets are 0, 1, 3 (the last of the frame), and 4 to 7 of the next frame.
     assert_eq!(settled, [false, false, false, false, true, true, true]);
     sent[2].push(&mut reassembler);
     assert!(reassembler.frames().all(|frame| frame.complete));

@@ -1,4 +1,4 @@
-//! Uncompressed pictures in packets: lost ones, and pixels that lie outside.
+//! Tests of uncompressed pictures in packets, with losses and with pixels outside the picture.
 
 use evenkeel_codec::picture::{CodedPicture, RawPicture};
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ use crate::reassemble::raw::MAX_FRAME_PACKETS;
 use crate::reassemble::{Payload, Pushed, Reassembler, Refused};
 use crate::test_support::{Packet, packets};
 
-/// 20x6: six lines of 40 bytes, in packets of one line each.
+/// Returns a picture of 20x6: six lines of 40 bytes, in packets of one line each.
 pub(super) fn raw_packets() -> (RawPicture, Vec<Packet>) {
     let picture = RawPicture {
         width: 20,
@@ -51,7 +51,7 @@ fn a_frame_becomes_complete_once() {
     let completed = |pushed: &Pushed| matches!(pushed, Pushed::Complete { .. });
     let pushed: Vec<Pushed> = sent.iter().map(|p| p.push(&mut reassembler)).collect();
     assert_eq!(pushed.iter().filter(|p| completed(p)).count(), 1);
-    // The same pixels under another number.
+    // The packet has the same pixels under another number.
     let again = Packet {
         sequence: 20,
         ..sent[0].clone()
@@ -95,7 +95,7 @@ fn pixels_outside_the_picture_are_refused() {
 
 #[test]
 fn picture_in_too_many_packets_is_refused() {
-    // Every second pair of pixels of 2048x1024: 512 a line, of which two packets have half each.
+    // The packets have every second pair of pixels of 2048x1024: 512 a line, half of them in each of two packets.
     let (width, height) = (2_048, 1_024);
     let mut reassembler = Reassembler::new(Payload::Raw { width, height });
     let mut refused = Vec::new();
@@ -129,7 +129,7 @@ fn picture_in_too_many_packets_is_refused() {
 }
 
 proptest! {
-    /// The end of a picture is wherever a header says that the last line is.
+    /// The picture ends wherever a header places the last line.
     #[test]
     fn picture_size_is_read_from_any_last_packet(
         pixels in 0..200_u16,

@@ -1,4 +1,4 @@
-//! Lost media packets from repair packets.
+//! Recovers lost media packets from repair packets.
 
 use std::collections::VecDeque;
 
@@ -7,32 +7,32 @@ use crate::endpoint::MAX_DATAGRAM;
 use crate::packet::rtp::HEADER_LEN;
 use crate::packet::wire::{ParseError, Reader};
 
-/// Media packets that are kept: twice what a repair packet can name, so that those of the frame before are
-/// still there when its repair packets come late.
+/// The media packets that are kept: twice as many as a repair packet can name, so that the packets of the frame
+/// before remain if its repair packets are late.
 const MEDIA: usize = 256;
-/// Repair packets that wait for media packets: those of two frames of the longest block, one for each two
-/// packets.
+/// The repair packets that may wait for media packets: one for each two packets, of two frames of the longest
+/// block.
 const REPAIRS: usize = 110;
 
-/// Why a repair packet was of no use.
+/// The reason for which a repair packet is of no use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unusable {
-    /// Its header does not read.
+    /// The header is malformed.
     Malformed(ParseError),
-    /// It names no packets, or none of which any has come: a dummy, or nothing of ours.
+    /// The packet names no packets, or none that arrived: it is a dummy, or belongs to another stream.
     Empty,
-    /// What it would give back is no packet.
+    /// The recovered bytes are not a packet.
     Untrue,
 }
 
-/// Keeps the packets of a source and gives back those that its repair packets tell of. It holds 256 media
-/// packets and 110 repair packets at most, of [`MAX_DATAGRAM`] bytes at most.
+/// Keeps the packets of a source, and recovers lost ones from its repair packets. The decoder holds at most 256
+/// media packets and 110 repair packets, of at most [`MAX_DATAGRAM`] bytes each.
 #[derive(Debug)]
 pub struct Decoder {
     ssrc: u32,
-    /// By sequence number modulo [`MEDIA`].
+    /// The media packets, by sequence number modulo [`MEDIA`].
     media: Vec<Slot>,
-    /// The highest sequence number that came.
+    /// The highest sequence number that arrived.
     newest: Option<u64>,
     repairs: VecDeque<Repair>,
     recovered: VecDeque<u64>,
@@ -63,7 +63,7 @@ impl Repair {
 }
 
 impl Decoder {
-    /// A decoder for the packets of this source.
+    /// Creates a decoder for the packets of this source.
     pub fn new(ssrc: u32) -> Self {
         Self {
             ssrc,
@@ -75,7 +75,7 @@ impl Decoder {
         }
     }
 
-    /// Takes in a media packet with this extended sequence number.
+    /// Records a media packet with this extended sequence number.
     pub fn push_media(&mut self, sequence: u64, packet: &[u8]) {
         if packet.len() > MAX_DATAGRAM || self.is_old(sequence) || self.has(sequence) {
             return;
@@ -84,8 +84,8 @@ impl Decoder {
         self.recover();
     }
 
-    /// Takes in the payload of a repair packet. [`poll_recovered`](Self::poll_recovered) gives the recovered packets, now
-    /// or when more have come.
+    /// Uses the payload of a repair packet. [`poll_recovered`](Self::poll_recovered) returns the recovered packets,
+    /// now or after more packets.
     ///
     /// # Errors
     ///
@@ -97,7 +97,7 @@ impl Decoder {
         if header.mask == 0 || reader.rest().len() > MAX_DATAGRAM {
             return Err(Unusable::Empty);
         }
-        // The base is the number nearest to the newest that ends like this.
+        // The base is the number nearest to the newest that has these lower 16 bits.
         let ahead = header.base.wrapping_sub(newest as u16).cast_signed();
         let base = newest
             .checked_add_signed(ahead.into())
@@ -124,7 +124,7 @@ impl Decoder {
         }
     }
 
-    /// The next packet that was given back, whole, with its extended sequence number.
+    /// Returns the next recovered packet, whole, with its extended sequence number.
     pub fn poll_recovered(&mut self) -> Option<(u64, &[u8])> {
         loop {
             let sequence = self.recovered.pop_front()?;
@@ -134,13 +134,13 @@ impl Decoder {
         }
     }
 
-    /// The media packet of this number, if it came or was given back.
+    /// Returns the media packet of this number, if it arrived or was recovered.
     pub(crate) fn packet(&self, sequence: u64) -> Option<&[u8]> {
         self.has(sequence)
             .then(|| self.media[place(sequence)].packet.as_slice())
     }
 
-    /// Uses each repair packet that lacks one packet, until none does.
+    /// Uses each repair packet that lacks one media packet, until no such repair packet is left.
     fn recover(&mut self) {
         let mut progress = true;
         while progress {
@@ -150,7 +150,7 @@ impl Decoder {
                 let mut missing = repair.names().filter(|&sequence| !self.has(sequence));
                 match (missing.next(), missing.next()) {
                     (Some(sequence), None) => progress |= self.give_back(sequence, &repair),
-                    // One of these is still to be missed.
+                    // The repair packet waits: one of two missing packets may still arrive.
                     (Some(_), Some(_)) if !self.is_old(repair.base) => {
                         self.repairs.push_back(repair);
                     }
@@ -160,7 +160,7 @@ impl Decoder {
         }
     }
 
-    /// Puts together the packet that a repair packet lacks; false if it comes to nothing.
+    /// Recovers the packet that a repair packet lacks; returns false if the result is not a packet.
     fn give_back(&mut self, sequence: u64, repair: &Repair) -> bool {
         let mut recovery = repair.recovery;
         let mut rest = repair.payload.clone();
@@ -203,7 +203,7 @@ impl Decoder {
         self.media[place(sequence)].sequence == Some(sequence)
     }
 
-    /// True for a number whose place newer packets have, or may have.
+    /// Returns true for a number whose slot a newer packet has, or may have.
     fn is_old(&self, sequence: u64) -> bool {
         self.newest
             .is_some_and(|newest| newest.saturating_sub(sequence) >= MEDIA as u64)

@@ -1,23 +1,22 @@
-//! Repair packets from media packets.
+//! Makes repair packets from media packets.
 
 use super::header::{Header, MAX_SPAN, Recovery, add_growing};
 use crate::packet::wire::Writer;
 
-/// Makes repair packets for a block of media packets, a frame's as a rule.
+/// Makes repair packets for a block of media packets, usually those of one frame.
 ///
-/// The block's packets are dealt out in turn to as many repair packets as are wanted, so that losing that
-/// many in a row leaves one missing packet to each of them. How many are wanted need not be known before
-/// the block is over.
+/// The packets of the block are dealt in turn to the repair packets, so that a burst of as many losses leaves one
+/// missing packet to each. The number of repair packets need not be known before the block ends.
 #[derive(Debug, Default)]
 pub struct Encoder {
-    /// The sequence number of the first.
+    /// The sequence number of the first packet.
     base: u16,
-    /// Packets of the block; the rest is room that earlier blocks left.
+    /// The packets of the block, then buffers that earlier blocks left.
     packets: Vec<Vec<u8>>,
     len: usize,
-    /// Repair packets that the block is to have.
+    /// The number of planned repair packets.
     columns: usize,
-    /// The next of them.
+    /// The next planned repair packet.
     next: usize,
 }
 
@@ -27,8 +26,8 @@ impl Encoder {
         (self.len, self.columns, self.next) = (0, 0, 0);
     }
 
-    /// Adds the next packet of the block, which has this sequence number. Gives false if it is none of the
-    /// numbers that one repair packet can name with those before it, or no RTP packet: it stays unprotected.
+    /// Adds the next packet of the block, which has this sequence number. Returns false, and leaves the packet
+    /// unprotected, if one repair packet cannot name it together with those before it, or if it is no RTP packet.
     pub fn push(&mut self, sequence: u16, packet: &[u8]) -> bool {
         if self.len == 0 {
             self.base = sequence;
@@ -46,27 +45,27 @@ impl Encoder {
         true
     }
 
-    /// Packets in the block.
+    /// Returns the number of packets in the block.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// True if the block is empty.
+    /// Returns true if the block is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The block is complete: it gets so many repair packets, or as many as it has packets.
+    /// Ends the block and plans this many repair packets, but no more than the block has packets.
     pub fn plan(&mut self, repairs: usize) {
         (self.columns, self.next) = (repairs.min(self.len), 0);
     }
 
-    /// Repair packets that are still to be written.
+    /// Returns the number of repair packets that are still to be written.
     pub fn planned(&self) -> usize {
         self.columns - self.next
     }
 
-    /// The bytes of the next repair packet's payload; `None` if none is planned.
+    /// Returns the length of the next repair packet's payload; `None` if none is planned.
     pub fn next_len(&self) -> Option<usize> {
         let longest = self.column()?.map(|(_, packet)| packet.len()).max()?;
         let mask = self.mask();
@@ -74,8 +73,8 @@ impl Encoder {
         Some(12 + parts + longest - crate::packet::rtp::HEADER_LEN)
     }
 
-    /// Writes the payload of the next repair packet to `payload`, which is emptied before; false if none is
-    /// planned.
+    /// Writes the payload of the next repair packet to `payload`, whose content is replaced; returns false if none
+    /// is planned.
     pub fn write(&mut self, payload: &mut Vec<u8>) -> bool {
         let Some(column) = self.column() else {
             return false;
@@ -101,7 +100,7 @@ impl Encoder {
         true
     }
 
-    /// The packets of the next repair packet, with their places from the first of them on.
+    /// Returns the packets of the next repair packet, with their distances from the base.
     fn column(&self) -> Option<impl Iterator<Item = (usize, &Vec<u8>)>> {
         let packets = &self.packets[..self.len];
         let columns = self.columns;
@@ -120,8 +119,8 @@ impl Encoder {
     }
 }
 
-/// The payload of a repair packet that names no packet, `len` bytes long: it repairs nothing and asks
-/// nothing of a receiver.
+/// Writes the payload of a dummy, a repair packet that names no packet, with `len` bytes. A receiver need not do
+/// anything about it.
 pub fn dummy(len: usize, payload: &mut Vec<u8>) {
     payload.clear();
     payload.resize(len, 0);

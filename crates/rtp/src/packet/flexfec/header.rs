@@ -3,7 +3,7 @@
 use crate::packet::rtp::HEADER_LEN;
 use crate::packet::wire::{ParseError, Reader, Writer};
 
-/// The most packets that one repair packet can name: from its base on, as many as the longest mask has bits.
+/// The most consecutive packets that one repair packet can name: the longest mask has as many bits.
 pub const MAX_SPAN: usize = 110;
 
 /// The bytes that a repair packet adds to the longest packet that it repairs: the FEC header with its longest mask,
@@ -11,10 +11,10 @@ pub const MAX_SPAN: usize = 110;
 pub const OVERHEAD: usize = Header::MAX_LEN + CSRC_LEN;
 const CSRC_LEN: usize = 4;
 
-/// Which packets a repair packet names, and the exclusive or of what their RTP headers say.
+/// The packets that a repair packet names, and the exclusive or of their fixed headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Header {
-    /// Of the fixed RTP headers.
+    /// The exclusive or of the fixed RTP headers.
     pub(super) recovery: Recovery,
     /// The lowest sequence number.
     pub(super) base: u16,
@@ -25,15 +25,16 @@ pub(super) struct Header {
 /// The parts of a packet's fixed header that differ from packet to packet (§6.2), or their exclusive or.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Recovery {
-    /// Padding, extension and CSRC count: six bits; the marker and the payload type.
+    /// The padding, extension and CSRC count in six bits; then the marker and the payload type.
     pub(super) flags: [u8; 2],
-    /// Bytes after the fixed header.
+    /// The number of bytes after the fixed header.
     pub(super) len: u16,
     pub(super) timestamp: [u8; 4],
 }
 
 impl Recovery {
-    /// Of a packet; with what follows its fixed header. `None` for what is no packet or too long for one.
+    /// Returns these parts of a packet, and the bytes after its fixed header. Returns `None` for bytes that are no
+    /// packet, or too long for one.
     pub(super) fn of(packet: &[u8]) -> Option<(Self, &[u8])> {
         let (header, rest) = packet.split_first_chunk::<HEADER_LEN>()?;
         let recovery = Self {
@@ -52,10 +53,10 @@ impl Recovery {
 }
 
 impl Header {
-    /// With a mask of 110 bits.
+    /// The length with a mask of 110 bits.
     pub(super) const MAX_LEN: usize = 10 + 14;
 
-    /// Reads the header; what remains is the repair payload.
+    /// Reads the header; the repair payload remains in the reader.
     pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Self, ParseError> {
         let first = reader.u8("FEC flags")?;
         if first & 0xc0 != 0 {
@@ -70,7 +71,8 @@ impl Header {
             timestamp: reader.u32("FEC timestamp")?.to_be_bytes(),
         };
         let base = reader.u16("FEC base")?;
-        // In each part but the last the first bit says whether another follows; then the lowest numbers.
+        // The first bit of each part but the last says whether another part follows. The bits of the lowest numbers
+        // come next.
         let part = reader.u16("FEC mask")?;
         let mut mask = spread(u128::from(part), 15);
         if part >> 15 != 0 {
@@ -104,7 +106,7 @@ impl Header {
     }
 }
 
-/// The lower `bits` of a field, whose highest is for the lowest number, with that in bit 0.
+/// Returns the lower `bits` of a field in reverse, so that bit 0 has the lowest number.
 const fn spread(field: u128, bits: u32) -> u128 {
     (field << (128 - bits)).reverse_bits()
 }
@@ -114,14 +116,14 @@ const fn gather(mask: u128, bits: u32) -> u128 {
     mask.reverse_bits() >> (128 - bits)
 }
 
-/// Exclusive or, as far as both reach.
+/// Adds by exclusive or, up to the end of the shorter slice.
 pub(super) fn add(sum: &mut [u8], other: &[u8]) {
     for (sum, byte) in sum.iter_mut().zip(other) {
         *sum ^= byte;
     }
 }
 
-/// The same, where the sum grows to the length of what is added.
+/// Adds by exclusive or, and extends the sum to the length of `other`.
 pub(super) fn add_growing(sum: &mut Vec<u8>, other: &[u8]) {
     if sum.len() < other.len() {
         sum.resize(other.len(), 0);
@@ -143,7 +145,7 @@ mod tests {
                 timestamp: [3, 4, 5, 6],
             },
             base: 0x0708,
-            // The packets 0, 14.
+            // The header names packets 0 and 14.
             mask: 1 | 1 << 14,
         };
         let fixed = [0x10, 0x9a, 1, 2, 3, 4, 5, 6, 7, 8];
@@ -155,13 +157,13 @@ mod tests {
             buf[..len].to_vec()
         };
         assert_eq!(emit(&header), [&fixed[..], &[0x40, 0x01]].concat());
-        // Two more, 15 and 45: a second part, announced in the first.
+        // Packets 15 and 45 need a second part, which the first announces.
         header.mask |= 1 << 15 | 1 << 45;
         assert_eq!(
             emit(&header),
             [&fixed[..], &[0xc0, 0x01, 0x40, 0, 0, 0x01]].concat()
         );
-        // And 46, 109: all three.
+        // Packets 46 and 109 need all three parts.
         header.mask |= 1 << 46 | 1 << 109;
         assert_eq!(
             emit(&header),

@@ -6,14 +6,14 @@ use crate::packet::wire::{ParseError, Reader};
 
 /// The bits of a NAL unit's first byte that name its type (RFC 6184 §1.3).
 const TYPE: u8 = 0x1f;
-/// F and NRI: an error, and the importance.
+/// The bits F (an error) and NRI (the importance).
 const IMPORTANCE: u8 = 0xe0;
 const STAP_A: u8 = 24;
 const FU_A: u8 = 28;
 const START: u8 = 0x80;
 const END: u8 = 0x40;
 
-/// What one packet carries.
+/// The content of one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum H264Payload<'a> {
     /// A NAL unit, its header first.
@@ -24,21 +24,21 @@ pub enum H264Payload<'a> {
     Fragment(Fragment<'a>),
 }
 
-/// A part of a NAL unit.
+/// A fragment of a NAL unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fragment<'a> {
-    /// The NAL unit's header, which the fragments do not carry as it is.
+    /// The NAL unit's header, which the fragments carry in a different form.
     pub header: u8,
-    /// The unit begins here.
+    /// True if the unit begins here.
     pub start: bool,
-    /// The unit ends here.
+    /// True if the unit ends here.
     pub end: bool,
-    /// What follows the header; never empty.
+    /// The data after the header; never empty.
     pub data: &'a [u8],
 }
 
 impl<'a> H264Payload<'a> {
-    /// Reads a payload. What belongs to the interleaved mode, or to nothing, is refused.
+    /// Reads a payload, and refuses types of the interleaved mode and unknown types.
     ///
     /// # Errors
     ///
@@ -58,7 +58,7 @@ impl<'a> H264Payload<'a> {
             FU_A => {
                 let fu = reader.u8("FU header")?;
                 let (start, end) = (fu & START != 0, fu & END != 0);
-                // §5.8: both would be a whole unit, which is no fragment.
+                // A fragment with both bits would be a whole unit (§5.8).
                 let valid = matches!(fu & TYPE, 1..=23) && !(start && end);
                 if !valid {
                     return Err(invalid("FU header", 1));
@@ -82,14 +82,14 @@ impl<'a> H264Payload<'a> {
     }
 }
 
-/// The NAL units of a STAP-A, in their order.
+/// The NAL units of a STAP-A, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aggregate<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Aggregate<'a> {
-    /// Each unit is there in full, is not empty and is not itself a structure of RTP's.
+    /// Checks that each unit is complete, not empty, and not itself a structure of RTP.
     fn check(self) -> Result<(), ParseError> {
         let mut reader = Reader::new(self.rest);
         loop {
@@ -120,10 +120,9 @@ impl<'a> Iterator for Aggregate<'a> {
     }
 }
 
-/// Appends a STAP-A of these units, each with its length. F and NRI are the strongest of theirs (§5.7).
+/// Appends a STAP-A of these units, each with its length. F and NRI are the strongest among the units (§5.7).
 ///
-/// Nothing is appended, and the answer is `false`, if there is no unit, or one that is empty or above
-/// 65,535 bytes.
+/// Appends nothing and returns `false` if there is no unit, or one that is empty or above 65,535 bytes.
 pub fn aggregate<'a>(units: impl Iterator<Item = &'a [u8]> + Clone, buf: &mut Vec<u8>) -> bool {
     let sized = |unit: &[u8]| !unit.is_empty() && u16::try_from(unit.len()).is_ok();
     if units.clone().next().is_none() || !units.clone().all(sized) {
@@ -139,7 +138,7 @@ pub fn aggregate<'a>(units: impl Iterator<Item = &'a [u8]> + Clone, buf: &mut Ve
     true
 }
 
-/// The bytes of an FU-A before its data.
+/// The length of an FU-A before its data.
 pub const FRAGMENT_HEADERS: usize = 2;
 
 impl Fragment<'_> {

@@ -2,14 +2,14 @@
 
 use crate::packet::wire::{ParseError, Reader, Writer};
 
-/// The largest width and height in pixels that the main header can name (§3.1.5).
+/// The largest width and height in pixels that fit into the main header (§3.1.5).
 pub const MAX_DIMENSION: u16 = 255 * 8;
-/// The restart count that says "reassemble the whole frame first" (§4.4).
+/// The restart count that requires the receiver to reassemble the whole frame first (§4.4).
 pub const WHOLE_FRAME: u16 = 0x3fff;
 /// The bytes of two 8-bit quantisation tables.
 const TABLES_LEN: usize = 128;
 
-/// Chroma sampling, the type field less its restart bit (§4.1).
+/// The chroma sampling, which is the type field without its restart bit (§4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum JpegType {
     /// Types 0 and 64: 4:2:2, an MCU is 16x8.
@@ -18,10 +18,10 @@ pub enum JpegType {
     Yuv420,
 }
 
-/// The restart marker header (§3.1.7), present in types 64 and 65.
+/// The restart marker header (§3.1.7), which types 64 and 65 have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Restart {
-    /// MCUs in a restart interval; never 0.
+    /// The MCUs in a restart interval; never 0.
     pub interval: u16,
     /// F: the packet begins at the start of an interval.
     pub first: bool,
@@ -34,7 +34,7 @@ pub struct Restart {
 /// The quantisation tables of a frame's first packet (§3.1.8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tables<'a> {
-    /// The header is there but empty: the tables of an earlier frame hold.
+    /// The header is present but empty: the tables of an earlier frame apply.
     Unchanged,
     /// Luma, then chroma: 64 bytes each, in zigzag order.
     InBand(&'a [u8; TABLES_LEN]),
@@ -45,24 +45,24 @@ pub enum Tables<'a> {
 pub struct JpegHeader<'a> {
     /// The interlacing of the picture; 0 if it is progressive (§4.1).
     pub type_specific: u8,
-    /// Where the packet's data begins in the frame's scan, in bytes, 24 bits.
+    /// The offset of the packet's data in the frame's scan, in bytes, 24 bits.
     pub offset: u32,
     /// Chroma sampling.
     pub kind: JpegType,
-    /// 1 to 99: tables computed from it; 128 to 255: tables sent, and 255 anew in every frame.
+    /// A value of 1 to 99 computes the tables; 128 to 255 sends them, and 255 in every frame.
     pub q: u8,
-    /// Columns in pixels, a multiple of 8 up to [`MAX_DIMENSION`].
+    /// The width in pixels, a multiple of 8 up to [`MAX_DIMENSION`].
     pub width: u16,
-    /// Rows in pixels, likewise.
+    /// The height in pixels, within the same bounds.
     pub height: u16,
-    /// Where the packet stands among the restart intervals.
+    /// The position of the packet among the restart intervals.
     pub restart: Option<Restart>,
     /// The tables: present exactly if `q` is 128 or more and `offset` is 0.
     pub tables: Option<Tables<'a>>,
 }
 
 impl<'a> JpegHeader<'a> {
-    /// The most bytes of the headers: main, restart and tables.
+    /// The greatest length of the headers: main, restart and tables.
     pub const MAX_LEN: usize = 8 + 4 + 4 + TABLES_LEN;
 
     /// Splits a payload into its headers and its entropy-coded data, which may be empty.
@@ -104,7 +104,7 @@ impl<'a> JpegHeader<'a> {
         Ok((header, reader.rest()))
     }
 
-    /// The bytes that [`emit`](Self::emit) writes.
+    /// Returns the number of bytes that [`emit`](Self::emit) writes.
     pub const fn len(&self) -> usize {
         let restart = if self.restart.is_some() { 4 } else { 0 };
         let tables = match self.tables {
@@ -115,13 +115,12 @@ impl<'a> JpegHeader<'a> {
         8 + restart + tables
     }
 
-    /// Headers are never empty.
+    /// Returns false: headers are never empty.
     pub const fn is_empty(&self) -> bool {
         false
     }
 
-    /// Writes the headers and gives their length, or `None` if `buf` is too short or a field is out
-    /// of its range.
+    /// Writes the headers and returns their length, or `None` if `buf` is too short or a field is out of its range.
     pub fn emit(&self, buf: &mut [u8]) -> Option<usize> {
         let in_range = self.offset >> 24 == 0
             && matches!(self.q, 1..=99 | 128..=255)
@@ -194,7 +193,7 @@ fn parse_restart(reader: &mut Reader<'_>) -> Result<Restart, ParseError> {
 fn parse_tables<'a>(reader: &mut Reader<'a>) -> Result<Tables<'a>, ParseError> {
     let offset = reader.offset();
     reader.u8("MBZ")?;
-    // A bit for each table of 16-bit values, which baseline JPEG has not.
+    // Each bit announces a table of 16-bit values, which baseline JPEG does not have.
     if reader.u8("precision")? != 0 {
         return Err(invalid("precision", offset + 1));
     }
@@ -328,7 +327,7 @@ mod tests {
                 let mut buf = [0; JpegHeader::MAX_LEN];
                 let len = header.emit(&mut buf).unwrap();
                 prop_assert_eq!(len + data.len(), bytes.len());
-                // MBZ is the one byte that a parser must ignore.
+                // MBZ is the only byte that a parser must ignore.
                 let again = [&buf[..len], data].concat();
                 prop_assert_eq!(JpegHeader::parse(&again), Ok((header, data)));
             }

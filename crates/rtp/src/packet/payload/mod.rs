@@ -1,4 +1,4 @@
-//! RTP payload formats: their headers, not what is cut where.
+//! RTP payload formats: their headers only. The crate `media` decides where a frame is cut.
 
 pub mod h264;
 pub mod jpeg;

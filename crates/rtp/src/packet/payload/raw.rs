@@ -11,21 +11,21 @@ pub const GROUP_422: usize = 4;
 /// The bytes of the extended sequence number, which precedes all segment headers.
 const SEQUENCE_LEN: usize = 2;
 
-/// Where a run of pixels belongs.
+/// The place of a run of pixels in the picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Octets of data, whole pixel groups.
+    /// The octets of data, in whole pixel groups.
     pub len: u16,
     /// The scan line, up to [`MAX_DIMENSION`].
     pub line: u16,
-    /// F: the line is of the second field of an interlaced picture.
+    /// F: the line belongs to the second field of an interlaced picture.
     pub second_field: bool,
     /// The first pixel within the line, up to [`MAX_DIMENSION`].
     pub offset: u16,
 }
 
 impl Segment {
-    /// The bytes of a segment's header.
+    /// The length of a segment's header.
     pub const LEN: usize = 6;
 
     fn parse(reader: &mut Reader<'_>) -> Result<(Self, bool), ParseError> {
@@ -42,17 +42,17 @@ impl Segment {
     }
 }
 
-/// A payload whose lengths agree with what it holds.
+/// A payload whose lengths agree with its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawPayload<'a> {
-    /// The upper half of the sequence number of 32 bits whose lower half is RTP's.
+    /// The upper half of the 32-bit sequence number; RTP's number is the lower half.
     pub sequence_high: u16,
     headers: &'a [u8],
     data: &'a [u8],
 }
 
 impl<'a> RawPayload<'a> {
-    /// Reads the headers, and checks that the data they speak of is there. Padding may follow it.
+    /// Reads the headers, and checks that their data is present. Padding may follow the data.
     ///
     /// # Errors
     ///
@@ -78,7 +78,7 @@ impl<'a> RawPayload<'a> {
         })
     }
 
-    /// The segments in their order, each with its pixels.
+    /// Returns the segments in order, each with its pixels.
     pub fn segments(&self) -> impl Iterator<Item = (Segment, &'a [u8])> + use<'a> {
         let mut data = self.data;
         self.headers
@@ -92,13 +92,13 @@ impl<'a> RawPayload<'a> {
     }
 }
 
-/// The bytes that [`emit`] writes.
+/// Returns the number of bytes that [`emit`] writes.
 pub const fn headers_len(segments: usize) -> usize {
     SEQUENCE_LEN + segments * Segment::LEN
 }
 
-/// Writes the headers of a payload and gives their length, or `None` if there is no segment, `buf` is
-/// too short or a field is out of its range.
+/// Writes the headers of a payload and returns their length. Returns `None` if there is no segment, `buf` is too
+/// short or a field is out of its range.
 pub fn emit(sequence_high: u16, segments: &[Segment], buf: &mut [u8]) -> Option<usize> {
     let mut writer = Writer::new(buf);
     writer.u16(sequence_high)?;
@@ -168,7 +168,7 @@ mod tests {
             offset: 8,
         };
         assert_eq!(RawPayload::parse(&bytes), Err(error));
-        // A header that announces another one, which is not there.
+        // The header announces another header, which is missing.
         let endless = [0, 0, 0, 0, 0, 0, 0x80, 0];
         assert!(RawPayload::parse(&endless).is_err());
     }

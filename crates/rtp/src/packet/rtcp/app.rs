@@ -2,16 +2,16 @@
 
 use crate::packet::wire::{ParseError, Reader};
 
-/// A packet whose meaning its name tells.
+/// An application-defined packet, whose name determines its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct App<'a> {
-    /// Tells packets of one name apart.
+    /// Distinguishes packets of the same name.
     pub subtype: u8,
     /// The source of the packet.
     pub ssrc: u32,
     /// Four ASCII characters.
     pub name: [u8; 4],
-    /// What the name says it is.
+    /// The data, whose format the name determines.
     pub data: &'a [u8],
 }
 
@@ -32,7 +32,7 @@ impl<'a> App<'a> {
     }
 }
 
-/// The first packet of a datagram.
+/// Returns the first packet of a datagram.
 #[cfg(test)]
 pub(super) fn read(datagram: &[u8]) -> App<'_> {
     match super::Packets::parse(datagram).unwrap().next() {

@@ -7,7 +7,7 @@ use crate::packet::wire::{ParseError, Reader, Writer};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bye<'a> {
     sources: &'a [u8],
-    /// Why they leave, if they say so; not necessarily UTF-8.
+    /// The reason for leaving, if stated; not necessarily UTF-8.
     pub reason: Option<&'a [u8]>,
 }
 
@@ -29,14 +29,13 @@ impl<'a> Bye<'a> {
         Ok(Self { sources, reason })
     }
 
-    /// The sources that leave.
+    /// Returns the sources that leave.
     pub fn sources(&self) -> impl Iterator<Item = u32> + use<'a> {
         let mut reader = Reader::new(self.sources);
         std::iter::from_fn(move || reader.u32("BYE source").ok())
     }
 
-    /// Writes the BYE of one source, without a reason, and gives its length; `None` if `buf` is too
-    /// short.
+    /// Writes the BYE of one source, without a reason, and returns its length; `None` if `buf` is too short.
     pub fn emit(ssrc: u32, buf: &mut [u8]) -> Option<usize> {
         let mut writer = Writer::new(buf);
         emit_header(&mut writer, 1, GOODBYE, 4)?;

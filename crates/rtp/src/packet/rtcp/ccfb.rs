@@ -1,4 +1,4 @@
-//! Congestion control feedback (RFC 8888): which packets came, when, and with which mark.
+//! Congestion control feedback (RFC 8888): which packets arrived, when, and with which ECN field.
 
 use std::time::Duration;
 
@@ -11,21 +11,21 @@ use super::header::{TRANSPORT_FEEDBACK, emit_header};
 use crate::ntp::NtpTime;
 use crate::packet::wire::{ParseError, Reader, Writer};
 
-/// FMT of the message.
+/// The FMT of the message.
 pub const FORMAT: u8 = 11;
 /// The unit of arrival times, 1/1024 s.
 pub const RESOLUTION: Duration = Duration::from_nanos(976_563);
 
-/// The most packets that a block may speak of (§3.1).
+/// The most packets that a block may cover (§3.1).
 const MAX_PACKETS: usize = 16_384;
-/// The longest time before the report that can be told; what is longer, and what cannot be told.
+/// The longest arrival time offset that can be reported. The next values mean a longer time, and an unknown time.
 const MAX_OFFSET: u64 = 0x1ffd;
 const OVER_RANGE: u16 = 0x1ffe;
 const UNAVAILABLE: u16 = 0x1fff;
-/// Units of NTP's fraction in one of the arrival time's.
+/// The shift from the unit of the NTP fraction to the unit of arrival times.
 const OFFSET_SHIFT: u32 = 22;
-/// The report timestamp counts 2^-16 s and wraps after 18 hours: this keeps arrivals before a wrap
-/// from lying before zero.
+/// A period of the report timestamp, which counts 2^-16 s and wraps after 18 hours. Adding it keeps arrivals before
+/// a wrap from becoming negative.
 const ERA_NANOS: u64 = 65_536 * 1_000_000_000;
 
 /// The part of a report about one source.
@@ -35,13 +35,13 @@ pub struct Block<'a> {
     pub ssrc: u32,
     /// The number of the first packet, modulo 2^16.
     pub first: u16,
-    /// Two bytes a packet.
+    /// The metric blocks, of two bytes a packet.
     metrics: &'a [u8],
     made_at: Instant,
 }
 
 impl<'a> Block<'a> {
-    /// The header of the report. Its clock counts from some multiple of 18 hours.
+    /// Returns the header of the report, whose clock counts from some multiple of 18 hours.
     pub const fn header(&self) -> ReportHeader {
         ReportHeader {
             first: self.first,
@@ -50,7 +50,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// The status of each packet.
+    /// Returns the status of each packet.
     pub fn statuses(&self) -> impl ExactSizeIterator<Item = PacketStatus> + Clone + use<'a> {
         let made_at = self.made_at;
         let (metrics, _) = self.metrics.as_chunks::<2>();
@@ -103,13 +103,13 @@ pub fn parse<'a>(feedback: &Feedback<'a>, ssrc: u32) -> Result<Option<Block<'a>>
     }
 }
 
-/// Bytes of the whole RTCP packet with one block of so many packets.
+/// Returns the length of the whole RTCP packet with one block of `count` packets.
 pub const fn packet_len(count: usize) -> usize {
     20 + count.next_multiple_of(2) * 2
 }
 
-/// Writes a report about one source: the number of the first packet; of each packet when it came and with
-/// which mark, if it did; and when the report is made. `None` if it does not fit or speaks of too many.
+/// Writes a report about one source, made at `made_at`. It has the arrival and the ECN field of each packet from
+/// `first` on that arrived. Returns `None` if the report does not fit or covers too many packets.
 pub fn emit(
     (sender_ssrc, media_ssrc): (u32, u32),
     first: u16,
@@ -121,7 +121,7 @@ pub fn emit(
     if count > MAX_PACKETS {
         return None;
     }
-    // Rounded up, so that no arrival lies after it.
+    // The timestamp is rounded up, so that no arrival follows it.
     let timestamp = made_at.to_bits().wrapping_add(0xffff) >> 16;
     let mut writer = Writer::new(buf);
     emit_header(
@@ -144,7 +144,7 @@ pub fn emit(
     Some(writer.len())
 }
 
-/// The instant of a report timestamp.
+/// Returns the instant of a report timestamp.
 const fn instant(timestamp: u32) -> Instant {
     Instant::from_nanos(ERA_NANOS + ((timestamp as u64 * 1_000_000_000) >> 16))
 }
@@ -176,7 +176,7 @@ fn metric(at: NtpTime, ecn: Ecn, made_at: u64) -> u16 {
         Ecn::Ce => 0b11,
     };
     let before = made_at.wrapping_sub(at.to_bits());
-    // Rounded down: a round trip is measured too long by a unit at most, never too short.
+    // The offset is rounded down: a round trip may be measured a unit too long, but never too short.
     let offset = match before >> OFFSET_SHIFT {
         offset @ 0..=MAX_OFFSET => offset as u16,
         _ if before >> 63 == 0 => OVER_RANGE,
@@ -198,7 +198,8 @@ mod tests {
         }
     }
 
-    /// Two sources: three packets of the first, of which the second is missing, none of the other.
+    /// The report covers two sources: three packets of the first, of which the second is missing, and none of the
+    /// other.
     const DRAWN: [u8; 40] = [
         0x8b, 205, 0, 9, 0, 0, 0, 1, //
         0, 0, 0, 7, 0xff, 0xfe, 0, 3, //
@@ -238,7 +239,7 @@ mod tests {
                 fci: &DRAWN[12..len],
                 ..read(&DRAWN)
             };
-            // Whole blocks make a report by themselves.
+            // Whole blocks alone are a valid report.
             let is_whole = len == 28;
             assert_eq!(parse(&feedback, 7).is_ok(), is_whole, "{len}");
         }
@@ -256,7 +257,7 @@ mod tests {
     }
 
     proptest! {
-        /// To a unit, and never before the truth: so no packet seems to come before it left.
+        /// Times are exact to a unit and never too early, so that no packet seems to arrive before it left.
         #[test]
         fn what_is_reported_is_read(
             first: u16,

@@ -1,18 +1,18 @@
-//! The packets of a datagram, read once for all that look at them.
+//! The packets of a datagram, parsed once for all readers.
 
 use super::packets::{Packet, Packets};
 use super::receiver_report::ReportBlock;
 use crate::packet::wire::ParseError;
 
-/// Packets that are kept as they were read: more than our compounds have. The packets after them are read anew at each
-/// look, so that no datagram makes its reader allocate.
+/// The packets that are kept as parsed: more than our own compounds have. Later packets are parsed again at each
+/// use, so that no datagram makes its reader allocate.
 const KEPT: usize = 8;
 
-/// The packets of a datagram, a compound or a reduced-size one (RFC 5506), all of which read well.
+/// The packets of a datagram, a compound or a reduced-size one (RFC 5506), all of which are valid.
 #[derive(Clone, Debug)]
 pub struct Compound<'a> {
     kept: [Option<Packet<'a>>; KEPT],
-    /// The packets after those kept.
+    /// The packets after those that are kept.
     rest: Packets<'a>,
     author: Option<u32>,
     is_full: bool,
@@ -23,7 +23,7 @@ impl<'a> Compound<'a> {
     ///
     /// # Errors
     ///
-    /// A header or the content of any packet is not what it should be.
+    /// Returns the first invalid header or content of any packet.
     pub fn parse(datagram: &'a [u8]) -> Result<Self, ParseError> {
         let mut packets = Packets::parse(datagram)?;
         let is_full = packets.is_compound();
@@ -47,23 +47,23 @@ impl<'a> Compound<'a> {
         })
     }
 
-    /// The packets, in the order of the datagram.
+    /// Returns the packets in the order of the datagram.
     pub fn packets(&self) -> impl Iterator<Item = Packet<'a>> + Clone {
         let kept = self.kept.iter().flatten().cloned();
         kept.chain(self.rest.clone().flatten())
     }
 
-    /// The source that wrote the packets: the one that the first packet with a source names.
+    /// Returns the source that wrote the packets: the source of the first packet that names one.
     pub fn author(&self) -> Option<u32> {
         self.author
     }
 
-    /// True if the datagram is a full compound: it begins with a report (RFC 3550 §6.1).
+    /// Returns true if the datagram is a full compound, which begins with a report (RFC 3550 §6.1).
     pub fn is_full(&self) -> bool {
         self.is_full
     }
 
-    /// The first reception report about a source.
+    /// Returns the first reception report about a source.
     pub fn block_about(&self, ssrc: u32) -> Option<ReportBlock> {
         self.packets().find_map(|packet| match packet {
             Packet::SenderReport(_, mut blocks) | Packet::ReceiverReport(_, mut blocks) => {

@@ -1,4 +1,4 @@
-//! Transport-layer feedback (RFC 4585 §6.1, §6.2) and the report that TFRC sends in it.
+//! Transport-layer feedback (RFC 4585 §6.1, §6.2), and the TFRC report in it.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use crate::packet::wire::{ParseError, Reader, Writer};
 /// A feedback message of any format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Feedback<'a> {
-    /// FMT, which says what the control information is.
+    /// The FMT, which determines the format of the control information.
     pub format: u8,
     /// The source of the message.
     pub sender_ssrc: u32,
-    /// The media source that it is about.
+    /// The media source that the message concerns.
     pub media_ssrc: u32,
     /// The feedback control information.
     pub fci: &'a [u8],
@@ -42,15 +42,15 @@ impl<'a> Feedback<'a> {
 /// A transit time is the arrival on the receiver's clock, which may have any zero, less the send time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransitBounds {
-    /// The least, in microseconds modulo 2^32.
+    /// The least transit time, in microseconds modulo 2^32.
     pub least: u32,
-    /// The largest, in microseconds modulo 2^32.
+    /// The largest transit time, in microseconds modulo 2^32.
     pub largest: u32,
 }
 
-/// What a TFRC receiver reports, in the units of the wire (draft-ietf-avt-tfrc-profile-10).
+/// The report of a TFRC receiver, in the units of the wire (draft-ietf-avt-tfrc-profile-10).
 ///
-/// With an extension of ours, which is sent where the sender asked for it, transit times follow:
+/// An extension of this project appends transit times, where the sender asked for them:
 ///
 /// ```text
 /// |  send time of the last packet, microseconds         |
@@ -70,20 +70,20 @@ pub struct TfrcFeedback {
     pub receive_rate: u32,
     /// The loss event rate *p* times 2^32 - 1.
     pub loss_event_rate: u32,
-    /// Transit times, where they are reported.
+    /// The transit times, where they are reported.
     pub transit: Option<TransitBounds>,
 }
 
 impl TfrcFeedback {
-    /// The bytes of the control information without transit times.
+    /// The length of the control information without transit times.
     pub const FCI_LEN: usize = 16;
-    /// The bytes of the whole RTCP packet without transit times.
+    /// The length of the whole RTCP packet without transit times.
     pub const PACKET_LEN: usize = 12 + Self::FCI_LEN;
-    /// The bytes of transit times.
+    /// The length of the transit times.
     pub const TRANSIT_LEN: usize = 8;
 
-    /// Rounds to the units of the wire. The rates round up, so that what is not zero does not
-    /// become it; what is too large is cut to the 71 minutes and 34 Gb/s that fit.
+    /// Rounds the values to the units of the wire. The rates are rounded up, so that only zero becomes zero. Values
+    /// that do not fit become the largest: 71 minutes and 34 Gb/s.
     pub fn new(timestamp: u32, delay: Duration, rate: Rate, p: LossEventRate) -> Self {
         Self {
             timestamp,
@@ -94,7 +94,7 @@ impl TfrcFeedback {
         }
     }
 
-    /// The bytes of the whole RTCP packet.
+    /// Returns the length of the whole RTCP packet.
     pub const fn packet_len(&self) -> usize {
         if self.transit.is_some() {
             Self::PACKET_LEN + Self::TRANSIT_LEN
@@ -103,17 +103,17 @@ impl TfrcFeedback {
         }
     }
 
-    /// The delay as a duration.
+    /// Returns the delay as a duration.
     pub const fn delay(&self) -> Duration {
         Duration::from_micros(self.delay_micros as u64)
     }
 
-    /// *X_recv* as a rate.
+    /// Returns *X_recv* as a rate.
     pub fn rate(&self) -> Rate {
         Rate::from_bytes_per_sec(self.receive_rate.into())
     }
 
-    /// *p* as a probability.
+    /// Returns *p* as a probability.
     pub fn p(&self) -> LossEventRate {
         from_wire_p(self.loss_event_rate)
     }
@@ -144,8 +144,7 @@ impl TfrcFeedback {
         Ok(this)
     }
 
-    /// Writes the whole RTCP packet and gives its length; `None` if `buf` is too short or the format
-    /// above 31.
+    /// Writes the whole RTCP packet and returns its length; `None` if `buf` is too short or the format is above 31.
     pub fn emit(
         &self,
         format: u8,
@@ -174,12 +173,12 @@ impl TfrcFeedback {
     }
 }
 
-/// *X_recv* as packets carry it: bytes per second, rounded up.
+/// Returns *X_recv* in the unit of the wire: bytes per second, rounded up.
 pub(super) fn to_wire_rate(rate: Rate) -> u32 {
     rate.bytes_per_sec().ceil() as u32
 }
 
-/// *p* as packets carry it: times 2^32 - 1, rounded up.
+/// Returns *p* in the unit of the wire: times 2^32 - 1, rounded up.
 fn to_wire_p(p: LossEventRate) -> u32 {
     (p.get() * f64::from(u32::MAX)).ceil() as u32
 }
@@ -247,7 +246,7 @@ mod tests {
         assert_eq!(buf[..4], [0x82, 205, 0, 8]);
         assert_eq!(buf[28..], [1, 2, 3, 4, 5, 6, 7, 8]);
         assert_eq!(TfrcFeedback::parse(&buf[12..]), Ok(long));
-        // The first 16 bytes are the report of a receiver that knows no more.
+        // The first 16 bytes are the report of a receiver without the extension.
         assert_eq!(TfrcFeedback::parse(&buf[12..28]), Ok(short));
         for len in (0..24).filter(|len| *len != 16) {
             assert!(TfrcFeedback::parse(&buf[12..12 + len]).is_err(), "{len}");
@@ -277,7 +276,7 @@ mod tests {
             for cut in 0..16 {
                 prop_assert!(TfrcFeedback::parse(&read.fci[..cut]).is_err());
             }
-            // The quantities survive a second journey unchanged.
+            // The values survive a second conversion unchanged.
             let again = TfrcFeedback::new(
                 feedback.timestamp, feedback.delay(), feedback.rate(), feedback.p());
             prop_assert_eq!(again.receive_rate, feedback.receive_rate);

@@ -1,37 +1,40 @@
-//! Where p is computed.
+//! The places at which p can be computed, and the report formats that follow.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Where p and X_recv are computed, and so what receivers report.
+/// The end that computes p and X_recv, and thus the format of reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum FeedbackMode {
-    /// At the receiver, which reports them (RFC 5348).
+    /// The receiver computes and reports both (RFC 5348).
     #[default]
     Tfrc,
-    /// At the sender, from which packets came, when and with which mark: RFC 8888. Any receiver that
-    /// speaks it will do.
+    /// The sender computes both from RFC 8888 reports of arrivals and ECN fields. Any receiver with RFC 8888 will
+    /// do.
     Ccfb,
-    /// As before, from transport-wide feedback, as WebRTC endpoints send it; it knows no ECN.
+    /// The sender computes both from transport-wide feedback, as WebRTC endpoints send it; the format has no ECN.
     Twcc,
-    /// As before, from a bit a packet and X_recv: the `light` paper's SACK vector.
+    /// The sender computes p from a bit a packet, and the receiver reports X_recv: the SACK vector of the `light`
+    /// paper.
     Sack,
-    /// At the receiver as with [`Tfrc`](Self::Tfrc), told in APP packets that leave with reception reports,
-    /// R with sender reports: the `hdtv` paper's. Without reduced-size RTCP
-    /// ([`Config::reduced_size`](crate::session::Config::reduced_size)) at RTCP's times alone, as there.
+    /// The receiver computes both as with [`Tfrc`](Self::Tfrc), and sends them in APP packets (the `hdtv` paper).
+    ///
+    /// APP packets leave with reception reports, and R leaves with sender reports. Without reduced-size RTCP
+    /// ([`Config::reduced_size`](crate::session::Config::reduced_size)) they leave only at RTCP's times, as in the
+    /// paper.
     App,
 }
 
 impl FeedbackMode {
-    /// All of them.
+    /// All modes.
     pub const ALL: [Self; 5] = [Self::Tfrc, Self::Ccfb, Self::Twcc, Self::Sack, Self::App];
 
-    /// True if p is computed from reports of what came, where media is sent.
+    /// Returns true if a sender of media computes p from reports of arrivals.
     pub const fn tells_arrivals(self) -> bool {
         matches!(self, Self::Ccfb | Self::Twcc | Self::Sack)
     }
 
-    /// The name by which commands and experiments ask for it.
+    /// Returns the name of the mode in commands and experiments.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Tfrc => "tfrc",
@@ -44,14 +47,14 @@ impl FeedbackMode {
 }
 
 impl FeedbackMode {
-    /// True if repair packets can be counted with the media: by the receiver itself, or by transport-wide
-    /// numbers. Other reports name packets by the numbers of one source.
+    /// Returns true if repair packets can be counted together with the media. The receiver can count both, and
+    /// transport-wide numbers cover both; other reports name packets by the numbers of one source.
     pub const fn counts_two_sources(self) -> bool {
         matches!(self, Self::Tfrc | Self::Twcc)
     }
 }
 
-/// No kind of feedback has this name.
+/// The error that no feedback mode has this name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownFeedback(pub String);
 
@@ -64,7 +67,7 @@ impl fmt::Display for UnknownFeedback {
 
 impl std::error::Error for UnknownFeedback {}
 
-/// Reads [`FeedbackMode::name`].
+/// Parses the names of [`FeedbackMode::name`].
 impl FromStr for FeedbackMode {
     type Err = UnknownFeedback;
 

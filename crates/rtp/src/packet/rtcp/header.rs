@@ -24,14 +24,14 @@ pub struct RawPacket<'a> {
     pub count: u8,
     /// The packet type.
     pub packet_type: u8,
-    /// What follows the common header of four bytes, padding removed.
+    /// The bytes after the common header of four bytes, without padding.
     pub body: &'a [u8],
-    /// Where the packet begins in its datagram.
+    /// The offset of the packet in its datagram.
     pub offset: usize,
 }
 
 impl RawPacket<'_> {
-    /// An error in the body, at its place in the datagram.
+    /// Converts the offset of an error in the body to the offset in the datagram.
     pub(super) fn locate(&self, error: ParseError) -> ParseError {
         let base = self.offset + 4;
         match error {
@@ -47,7 +47,7 @@ impl RawPacket<'_> {
     }
 }
 
-/// The packet at `offset` and the offset of its end.
+/// Reads the packet at `offset`, and returns the offset of its end.
 pub(super) fn raw_packet(
     datagram: &[u8],
     offset: usize,

@@ -5,7 +5,7 @@ use super::feedback::Feedback;
 use super::header::{PAYLOAD_FEEDBACK, emit_header};
 use crate::packet::wire::{Reader, Writer};
 
-/// FMT of the two messages.
+/// The FMT of the two messages.
 const PLI: u8 = 1;
 const FIR: u8 = 4;
 
@@ -14,7 +14,7 @@ const FIR: u8 = 4;
 pub enum KeyframeRequest {
     /// Pictures were lost.
     PictureLoss,
-    /// A decoder needs to begin. It is repeated with the same number until it is answered.
+    /// A decoder must begin. The request is repeated with the same number until it is answered.
     FullIntra {
         /// The command's number.
         number: u8,
@@ -22,10 +22,10 @@ pub enum KeyframeRequest {
 }
 
 impl KeyframeRequest {
-    /// The bytes of a picture loss indication.
+    /// The length of a picture loss indication.
     pub const PICTURE_LOSS_LEN: usize = 12;
 
-    /// The request of the source `media_ssrc` in a payload-specific feedback message, if it has one.
+    /// Returns the request for a keyframe of `media_ssrc` in a payload-specific feedback message, if it has one.
     pub fn find(feedback: &Feedback<'_>, media_ssrc: u32) -> Option<Self> {
         match feedback.format {
             PLI => (feedback.media_ssrc == media_ssrc).then_some(Self::PictureLoss),
@@ -56,7 +56,7 @@ impl KeyframeRequest {
             Self::FullIntra { number } => {
                 emit_header(&mut writer, FIR, PAYLOAD_FEEDBACK, 16)?;
                 writer.u32(ssrc)?;
-                // §4.3.1.2: the source is named in the entry.
+                // The entry names the source instead (§4.3.1.2).
                 writer.u32(0)?;
                 writer.u32(media_ssrc)?;
                 writer.u32(u32::from(number) << 24)?;

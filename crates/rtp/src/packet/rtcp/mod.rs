@@ -1,4 +1,4 @@
-//! RTCP (RFC 3550 §6), one kind of packet a file.
+//! RTCP (RFC 3550 §6): each file has one kind of packet.
 
 pub mod app;
 pub mod bye;

@@ -1,4 +1,4 @@
-//! The packets of a datagram, one after the other (RFC 3550 §6.1).
+//! Iterates over the packets of a datagram (RFC 3550 §6.1).
 
 use super::app::App;
 use super::bye::Bye;
@@ -12,7 +12,7 @@ use super::sdes::Sdes;
 use super::sender_report::SenderReport;
 use crate::packet::wire::ParseError;
 
-/// A packet that we read.
+/// A packet of a type that this crate reads, or an unknown one.
 #[derive(Clone, Debug)]
 pub enum Packet<'a> {
     /// A sender report and its reception reports.
@@ -23,18 +23,18 @@ pub enum Packet<'a> {
     Sdes(Sdes<'a>),
     /// Sources that leave.
     Bye(Bye<'a>),
-    /// What its name says.
+    /// An application-defined packet.
     Application(App<'a>),
-    /// Transport-layer feedback, of whatever format.
+    /// Transport-layer feedback of any format.
     Feedback(Feedback<'a>),
-    /// Payload-specific feedback, of whatever format.
+    /// Payload-specific feedback of any format.
     PayloadFeedback(Feedback<'a>),
-    /// A type that we do not read; RFC 3550 §6.1 has it skipped.
+    /// A packet of another type, which is skipped (RFC 3550 §6.1).
     Unknown(RawPacket<'a>),
 }
 
 impl Packet<'_> {
-    /// The source that wrote the packet, if the packet names one.
+    /// Returns the source that wrote the packet, if the packet names one.
     pub(super) fn author(&self) -> Option<u32> {
         match self {
             Self::SenderReport(report, _) => Some(report.ssrc),
@@ -58,8 +58,8 @@ pub struct Packets<'a> {
 }
 
 impl<'a> Packets<'a> {
-    /// Checks every common header: version 2, lengths that add up to the datagram, padding in the
-    /// last packet only (RFC 3550 §A.2). What the packets hold is checked as they are iterated.
+    /// Checks every common header: version 2, lengths that add up to the datagram, and padding in the last packet
+    /// only (RFC 3550 §A.2). The iteration checks the content of packets.
     ///
     /// # Errors
     ///
@@ -84,7 +84,7 @@ impl<'a> Packets<'a> {
         }
     }
 
-    /// True if the datagram is a compound: it begins with a report (RFC 3550 §6.1).
+    /// Returns true if the datagram is a compound, which begins with a report (RFC 3550 §6.1).
     pub fn is_compound(&self) -> bool {
         matches!(self.datagram[1], SENDER_REPORT | RECEIVER_REPORT)
     }
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn an_error_inside_a_packet_is_placed_in_the_datagram() {
-        // A receiver report that claims one block and has none.
+        // The receiver report claims one block and has none.
         let datagram = [&EMPTY_RR[..], &[0x81, 201, 0, 1, 0, 0, 0, 7]].concat();
         let errors: Vec<_> = Packets::parse(&datagram)
             .unwrap()

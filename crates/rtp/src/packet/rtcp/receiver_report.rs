@@ -3,36 +3,36 @@
 use super::header::{RECEIVER_REPORT, emit_header};
 use crate::packet::wire::{ParseError, Reader, Writer};
 
-/// What a source heard from another since its last report (RFC 3550 §6.4.1).
+/// A report about the reception of one source since the last report (RFC 3550 §6.4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReportBlock {
-    /// The source that this is about.
+    /// The source that the block concerns.
     pub ssrc: u32,
-    /// Packets lost since the report before, as a fraction of 256.
+    /// The packets lost since the report before, as a fraction of 256.
     pub fraction_lost: u8,
-    /// Packets lost since the start, clamped to 24 bits; negative where duplicates outnumber losses.
+    /// The packets lost since the start, clamped to 24 bits; negative where duplicates outnumber losses.
     pub cumulative_lost: i32,
-    /// The highest sequence number received, its cycles in the upper 16 bits.
+    /// The highest sequence number received, with its cycles in the upper 16 bits.
     pub highest_sequence: u32,
     /// Interarrival jitter in ticks of the media clock.
     pub jitter: u32,
     /// The middle 32 bits of the last sender report's NTP time; 0 if there was none.
     pub last_sender_report: u32,
-    /// The time since that report came, in units of 2^-16 s.
+    /// The time since that report arrived, in units of 2^-16 s.
     pub delay_since: u32,
 }
 
 impl ReportBlock {
-    /// The bytes of a block.
+    /// The length of a block.
     pub const LEN: usize = 24;
-    /// The range of `cumulative_lost` is ±this (24 bits, two's complement).
+    /// The bound of `cumulative_lost` in both directions (24 bits, two's complement).
     const MAX_LOST: i32 = (1 << 23) - 1;
 
     fn parse(reader: &mut Reader<'_>) -> Result<Self, ParseError> {
         Ok(Self {
             ssrc: reader.u32("source")?,
             fraction_lost: reader.u8("fraction lost")?,
-            // Sign extension: the 24 bits are moved to the top and back.
+            // The two shifts extend the sign of the 24 bits.
             cumulative_lost: (reader.u24("cumulative lost")? << 8).cast_signed() >> 8,
             highest_sequence: reader.u32("highest sequence")?,
             jitter: reader.u32("jitter")?,
@@ -74,7 +74,7 @@ impl Iterator for ReportBlocks<'_> {
     }
 }
 
-/// A report from a source that sent nothing lately.
+/// A report from a source that has sent no media lately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceiverReport {
     /// The source that reports.
@@ -93,8 +93,7 @@ impl ReceiverReport {
         Ok((Self { ssrc }, ReportBlocks::parse(count, &mut reader)?))
     }
 
-    /// Writes the packet and gives its length; `None` if `buf` is too short or there are more than
-    /// 31 blocks.
+    /// Writes the packet and returns its length; `None` if `buf` is too short or there are more than 31 blocks.
     pub fn emit(&self, blocks: &[ReportBlock], buf: &mut [u8]) -> Option<usize> {
         let mut writer = Writer::new(buf);
         let count = u8::try_from(blocks.len()).ok()?;
@@ -114,7 +113,7 @@ pub(super) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A block with every field different, as RFC 3550 §6.4.1 lays it out.
+    /// The block has the layout of RFC 3550 §6.4.1, and another value in every field.
     pub(in crate::packet::rtcp) const BLOCK: ReportBlock = ReportBlock {
         ssrc: 0x0102_0304,
         fraction_lost: 5,

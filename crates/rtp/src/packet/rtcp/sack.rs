@@ -11,8 +11,8 @@
 //! |  the vector, from the most significant bit on: 1 for a packet that arrived …
 //! ```
 //!
-//! The paper gives no layout, and two polarities; here the zeros that pad the vector to a word read as
-//! packets that did not arrive. Its offset is the first packet, its TimeStamp is left out as in its figure 7.
+//! The paper gives no layout, and two polarities. Here the zeros that pad the vector to a word read as packets that
+//! did not arrive. The paper's offset is the first packet here; its TimeStamp is left out, as in its figure 7.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -28,19 +28,19 @@ use crate::packet::wire::{ParseError, Reader, Writer};
 /// The name of the packet.
 pub const NAME: [u8; 4] = *b"SACK";
 
-/// A vector as it was read.
+/// A vector that was read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sack<'a> {
-    /// The media source that it is about.
+    /// The media source that the vector concerns.
     pub media_ssrc: u32,
-    /// What it says beside its bits.
+    /// The fields of the report except its bits.
     pub vector: AckVector,
     count: u16,
     bits: &'a [u8],
 }
 
 impl<'a> Sack<'a> {
-    /// Reads a packet of that name, of which there is one kind.
+    /// Reads a packet of this name, which has only one kind.
     ///
     /// # Errors
     ///
@@ -65,7 +65,7 @@ impl<'a> Sack<'a> {
         })
     }
 
-    /// True for each packet that arrived.
+    /// Returns true for each packet that arrived.
     pub fn received(&self) -> Received<'a> {
         Received {
             bits: self.bits,
@@ -74,7 +74,7 @@ impl<'a> Sack<'a> {
     }
 }
 
-/// The bits of a vector, any of which is found at once.
+/// Iterates over the bits of a vector, with random access.
 #[derive(Clone, Debug)]
 pub struct Received<'a> {
     bits: &'a [u8],
@@ -121,12 +121,12 @@ impl DoubleEndedIterator for Received<'_> {
 
 impl ExactSizeIterator for Received<'_> {}
 
-/// Bytes of the whole RTCP packet about so many packets.
+/// Returns the length of the whole RTCP packet about `count` packets.
 pub const fn packet_len(count: usize) -> usize {
     28 + count.div_ceil(8).next_multiple_of(4)
 }
 
-/// The bits of a vector, eight packets a byte.
+/// Returns the bits of a vector, eight packets a byte.
 pub fn bits_of(mut received: impl Iterator<Item = bool>) -> impl Iterator<Item = u8> {
     std::iter::from_fn(move || {
         let first = received.next()?;
@@ -135,8 +135,8 @@ pub fn bits_of(mut received: impl Iterator<Item = bool>) -> impl Iterator<Item =
     })
 }
 
-/// Writes the whole packet: what it says of itself, then of so many packets whether they arrived, as [`bits_of`] has it.
-/// `None` if it does not fit, speaks of too many or lacks bits.
+/// Writes the whole packet: the fields, then the bits of `count` packets in the order of [`bits_of`]. Returns
+/// `None` if the packet does not fit, covers too many packets or lacks bits.
 pub fn emit(
     (sender_ssrc, media_ssrc): (u32, u32),
     vector: &AckVector,

@@ -1,4 +1,4 @@
-//! Source descriptions (RFC 3550 §6.5): who is behind a synchronisation source.
+//! Source descriptions (RFC 3550 §6.5), which name the participant behind a synchronisation source.
 
 use super::header::{SOURCE_DESCRIPTION, emit_header};
 use crate::packet::wire::{ParseError, Reader, Writer};
@@ -13,7 +13,7 @@ pub struct Sdes<'a> {
     body: &'a [u8],
 }
 
-/// What is said about one source.
+/// The description of one source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk<'a> {
     /// The source.
@@ -26,7 +26,7 @@ pub struct Chunk<'a> {
 pub struct Item<'a> {
     /// [`CNAME`] or another type of §6.5.
     pub kind: u8,
-    /// At most 255 bytes.
+    /// The text, of at most 255 bytes.
     pub text: &'a [u8],
 }
 
@@ -44,7 +44,7 @@ impl<'a> Sdes<'a> {
         Ok(Self { count, body })
     }
 
-    /// The chunks.
+    /// Returns the chunks.
     pub fn chunks(&self) -> impl Iterator<Item = Chunk<'a>> + use<'a> {
         let mut reader = Reader::new(self.body);
         (0..self.count).map_while(move |_| read_chunk(&mut reader).ok())
@@ -52,7 +52,7 @@ impl<'a> Sdes<'a> {
 }
 
 impl<'a> Chunk<'a> {
-    /// The items, the terminating zero apart.
+    /// Returns the items without the terminating zero.
     pub fn items(&self) -> impl Iterator<Item = Item<'a>> + use<'a> {
         let mut reader = Reader::new(self.items);
         std::iter::from_fn(move || read_item(&mut reader).ok().flatten())
@@ -66,7 +66,7 @@ fn read_chunk<'a>(reader: &mut Reader<'a>) -> Result<Chunk<'a>, ParseError> {
     let items = reader.rest();
     while read_item(reader)?.is_some() {}
     let len = reader.offset() - start;
-    // Chunks start on words; the terminator is followed by zeros up to there.
+    // Chunks begin at word boundaries; zeros follow the terminator up to there.
     let padding = len.next_multiple_of(4) - len;
     reader.take(padding, "SDES padding")?;
     Ok(Chunk {
@@ -86,14 +86,14 @@ fn read_item<'a>(reader: &mut Reader<'a>) -> Result<Option<Item<'a>>, ParseError
     Ok(Some(Item { kind, text }))
 }
 
-/// The length of what [`emit_cname`] writes.
+/// Returns the number of bytes that [`emit_cname`] writes.
 pub const fn cname_len(cname: &str) -> usize {
-    // Header, source, type, length and text, and at least one terminating zero.
+    // The length covers header, source, type, length and text, and at least one terminating zero.
     4 + (4 + 2 + cname.len() + 1).next_multiple_of(4)
 }
 
-/// Writes a packet with one chunk, the canonical name of `ssrc`, and gives its length. `None` if
-/// `buf` is too short or the name longer than 255 bytes.
+/// Writes a packet with one chunk, the canonical name of `ssrc`, and returns its length. Returns `None` if `buf` is
+/// too short or the name longer than 255 bytes.
 pub fn emit_cname(ssrc: u32, cname: &str, buf: &mut [u8]) -> Option<usize> {
     let mut writer = Writer::new(buf);
     let body_len = cname_len(cname) - 4;

@@ -5,7 +5,7 @@ use super::receiver_report::{ReportBlock, ReportBlocks};
 use crate::ntp::NtpTime;
 use crate::packet::wire::{ParseError, Reader, Writer};
 
-/// A report from a source that sends: what it sent, and which instant its media clock stands for.
+/// A report from a source that sends media: its packet counts, and the wall-clock time of its media clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SenderReport {
     /// The source that reports.
@@ -14,9 +14,9 @@ pub struct SenderReport {
     pub ntp: NtpTime,
     /// The same instant, in ticks of the media clock modulo 2^32.
     pub timestamp: u32,
-    /// RTP packets sent, modulo 2^32.
+    /// The RTP packets sent, modulo 2^32.
     pub packets: u32,
-    /// Bytes of payload sent, headers and padding apart, modulo 2^32.
+    /// The bytes of payload sent, without headers and padding, modulo 2^32.
     pub bytes: u32,
 }
 
@@ -38,8 +38,7 @@ impl SenderReport {
         Ok((report, ReportBlocks::parse(count, &mut reader)?))
     }
 
-    /// Writes the packet and gives its length; `None` if `buf` is too short or there are more than
-    /// 31 blocks.
+    /// Writes the packet and returns its length; `None` if `buf` is too short or there are more than 31 blocks.
     pub fn emit(&self, blocks: &[ReportBlock], buf: &mut [u8]) -> Option<usize> {
         let mut writer = Writer::new(buf);
         let count = u8::try_from(blocks.len()).ok()?;

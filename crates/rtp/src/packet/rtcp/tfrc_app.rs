@@ -16,10 +16,12 @@
 //! |  p times 2^32 - 1, rounded up                       |
 //! ```
 //!
-//! The paper gives no layout, and names R and p alone. X_recv is beside p as no rate follows without it
-//! (RFC 5348 §4.3). The reception report that it leaves with names the packet to measure R by, the highest that
-//! came (RFC 3550 §6.4.1), and t_delay says how long ago that was: LSR and DLSR tell of a sender report, which may
-//! have left many round trips before.
+//! The paper gives no layout, and names R and p alone. X_recv accompanies p, because no rate follows without it
+//! (RFC 5348 §4.3).
+//!
+//! The reception report in the same datagram names the highest packet that arrived (RFC 3550 §6.4.1), which gives R
+//! together with t_delay. LSR and DLSR would not: they concern a sender report, which may have left many round
+//! trips before.
 
 use std::time::Duration;
 
@@ -33,21 +35,21 @@ use crate::packet::wire::{ParseError, Reader, Writer};
 /// The name of the packets.
 pub const NAME: [u8; 4] = *b"TFRC";
 
-/// What a packet of that name tells.
+/// The content of a packet of this name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TfrcApp {
-    /// R, as the sender of media measured it, in microseconds; 0 if it has not.
+    /// The R that the sender of media measured, in microseconds; 0 without a measurement.
     RoundTrip(u32),
-    /// What the receiver of media measured.
+    /// The measurements of the receiver of media.
     Reception(Reception),
 }
 
-/// What a receiver tells, in the units of the wire.
+/// The measurements of a receiver, in the units of the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reception {
     /// The source of the media.
     pub media_ssrc: u32,
-    /// *t_delay*: from the arrival of the highest packet to this report, in microseconds.
+    /// *t_delay*: the time from the arrival of the highest packet to this report, in microseconds.
     pub delay_micros: u32,
     /// The receive rate *X_recv* in bytes per second.
     pub receive_rate: u32,
@@ -56,7 +58,7 @@ pub struct Reception {
 }
 
 impl Reception {
-    /// Rounds as TFRC's own message does.
+    /// Rounds the values as [`TfrcFeedback::new`] does.
     pub fn new(media_ssrc: u32, delay: Duration, rate: Rate, p: LossEventRate) -> Self {
         let feedback = TfrcFeedback::new(0, delay, rate, p);
         Self {
@@ -67,7 +69,7 @@ impl Reception {
         }
     }
 
-    /// The same in TFRC's own message, about the packet with this timestamp.
+    /// Returns the same report in TFRC's own message, about the packet with this timestamp.
     pub const fn about(&self, timestamp: u32) -> TfrcFeedback {
         TfrcFeedback {
             timestamp,
@@ -80,18 +82,18 @@ impl Reception {
 }
 
 impl TfrcApp {
-    /// The bytes of a packet with the round-trip time.
+    /// The length of a packet with the round-trip time.
     pub const ROUND_TRIP_LEN: usize = 16;
-    /// The bytes of a packet with p.
+    /// The length of a packet with p.
     pub const RECEPTION_LEN: usize = 28;
 
-    /// A round-trip time in the units of the wire, rounded up to a microsecond and held to 71 minutes.
+    /// Converts a round-trip time to the unit of the wire, rounded up to a microsecond and limited to 71 minutes.
     pub fn round_trip(rtt: Option<Duration>) -> Self {
         let micros = rtt.map_or(0, |rtt| rtt.as_nanos().div_ceil(1_000));
         Self::RoundTrip(u32::try_from(micros).unwrap_or(u32::MAX))
     }
 
-    /// Reads a packet of that name; `None` if its subtype is another.
+    /// Reads a packet of this name; `None` if its subtype is unknown.
     ///
     /// # Errors
     ///
@@ -112,7 +114,7 @@ impl TfrcApp {
         Ok(Some(this))
     }
 
-    /// Writes the whole RTCP packet of the source `ssrc` and gives its length; `None` if `buf` is too short.
+    /// Writes the whole RTCP packet of the source `ssrc` and returns its length; `None` if `buf` is too short.
     pub fn emit(&self, ssrc: u32, buf: &mut [u8]) -> Option<usize> {
         let (subtype, len) = match self {
             Self::RoundTrip(_) => (ROUND_TRIP, Self::ROUND_TRIP_LEN),
@@ -210,7 +212,7 @@ mod tests {
                 prop_assert_eq!((app.ssrc, TfrcApp::parse(&app)), (ssrc, Ok(Some(packet))));
                 prop_assert_eq!(packet.emit(ssrc, &mut buf[..len - 1]), None);
             }
-            // In TFRC's own message it is the same.
+            // TFRC's own message carries the same values.
             let own = reception.about(words[3]);
             let again = Reception::new(reception.media_ssrc, own.delay(), own.rate(), own.p());
             prop_assert_eq!(own.timestamp, words[3]);

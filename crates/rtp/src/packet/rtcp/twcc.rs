@@ -1,5 +1,6 @@
-//! Transport-wide congestion control feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01): which
-//! packets came and when, as WebRTC endpoints report it. It knows no ECN.
+//! Transport-wide congestion control feedback: which packets arrived and when, as WebRTC endpoints report it.
+//!
+//! The format is draft-holmer-rmcat-transport-wide-cc-extensions-01. It has no ECN.
 
 use std::iter;
 use std::time::Duration;
@@ -11,27 +12,27 @@ use tfrc::time::Instant;
 use super::header::{TRANSPORT_FEEDBACK, emit_header};
 use crate::packet::wire::{ParseError, Reader, Writer};
 
-/// FMT of the message.
+/// The FMT of the message.
 pub const FORMAT: u8 = 15;
 /// The unit of arrival times.
 pub const RESOLUTION: Duration = Duration::from_micros(250);
 
-/// The most packets that we read of in a report: a quarter of all numbers, as in RFC 8888 §3.1.
+/// The most packets that are read from a report: a quarter of all numbers, as in RFC 8888 §3.1.
 const MAX_PACKETS: u16 = 16_384;
-/// Nanoseconds in a unit of the reference time, and in one of the deltas.
+/// The nanoseconds in a unit of the reference time, then in a unit of deltas.
 const REFERENCE_NANOS: u64 = 64_000_000;
 const DELTA_NANOS: u64 = 250_000;
-/// The reference time wraps after so many of its units, some twelve days.
+/// The number of units, some twelve days, after which the reference time wraps.
 const REFERENCE_WRAP: u64 = 1 << 24;
-/// The longest run that a chunk holds.
+/// The longest run in a chunk.
 const MAX_RUN: u32 = 8_191;
 
-/// What is said of a packet (§3.1.1): missing, or come with a delta of so many bytes.
+/// The symbols of a packet (§3.1.1): missing, or arrived with a delta of one or two bytes.
 const MISSING: u8 = 0;
 const SMALL: u8 = 1;
 const LARGE: u8 = 2;
 
-/// A report.
+/// A report that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Twcc<'a> {
     /// The transport-wide number of the first packet, modulo 2^16.
@@ -43,7 +44,7 @@ pub struct Twcc<'a> {
     reference: Instant,
     chunks: &'a [u8],
     deltas: &'a [u8],
-    /// All deltas have one byte, so none goes back in time.
+    /// True if all deltas have one byte, so that none goes back in time.
     is_in_order: bool,
 }
 
@@ -97,11 +98,11 @@ impl<'a> Twcc<'a> {
         })
     }
 
-    /// The header of the report. The report has no date of its own, so it counts as made at the last arrival. Its clock
-    /// counts from some multiple of twelve days.
+    /// Returns the header of the report. The report has no date, so it counts as made at the last arrival. Its
+    /// clock counts from some multiple of twelve days.
     pub fn header(&self) -> ReportHeader {
         let made_at = if self.is_in_order {
-            // So many that the sum of them fits.
+            // The sum of 256 deltas still fits.
             let some = self.deltas.chunks(256);
             let sums = some.map(|deltas| deltas.iter().map(|delta| u16::from(*delta)).sum::<u16>());
             let units: u32 = sums.map(u32::from).sum();
@@ -120,7 +121,7 @@ impl<'a> Twcc<'a> {
         }
     }
 
-    /// The status of the packets as runs, at most as many as the report has bits.
+    /// Returns the status of the packets as runs, at most as many as the report has bits.
     pub fn status_runs(&self) -> impl Iterator<Item = StatusRun> + Clone + use<'a> {
         let (mut chunks, _) = self.chunks.as_chunks::<2>();
         let mut packets = self.count;
@@ -134,7 +135,7 @@ impl<'a> Twcc<'a> {
                 packets -= chunk.count;
                 chunks = others;
             }
-            // The number of deltas was checked.
+            // The parser has checked the number of deltas.
             let mut byte = || deltas.next().unwrap_or(0);
             let delta = match chunk.next_kind() {
                 SMALL => byte().into(),
@@ -152,30 +153,30 @@ impl<'a> Twcc<'a> {
         })
     }
 
-    /// The status of each packet.
+    /// Returns the status of each packet.
     pub fn statuses(&self) -> impl Iterator<Item = PacketStatus> + Clone + use<'a> {
         self.status_runs().flat_map(StatusRun::statuses)
     }
 }
 
-/// A period later than the wire has it, so that nothing lies before zero.
+/// Returns a reference time, one period later than on the wire, so that no arrival becomes negative.
 const fn reference_time(units: u64) -> Instant {
     Instant::from_nanos((REFERENCE_WRAP + units) * REFERENCE_NANOS)
 }
 
-/// What is left of a chunk.
+/// The rest of a chunk.
 #[derive(Clone, Copy, Debug)]
 struct Chunk {
-    /// Packets that it speaks of.
+    /// The number of packets in the rest.
     count: u16,
-    /// Their symbols of two bits, the first in the highest; or one for all.
+    /// The symbols of two bits, the first in the highest bits; a run has one symbol for all packets.
     symbols: u32,
-    /// Bits from a symbol to the next: none if one is for all.
+    /// The bits from one symbol to the next; zero for a run.
     step: u32,
 }
 
 impl Chunk {
-    /// A chunk of which so many packets are spoken of at most.
+    /// Reads a chunk, of which at most the first `packets` packets count.
     const fn new(chunk: u16, packets: u16) -> Self {
         let bits = chunk as u32;
         let (count, symbols, step) = match chunk >> 14 {
@@ -190,14 +191,14 @@ impl Chunk {
         }
     }
 
-    /// How many arrivals it tells with a delta of one byte, and of two; `None` if it tells anything that has no meaning.
+    /// Returns how many arrivals have a delta of one byte, and of two; `None` if a symbol is invalid.
     const fn arrivals(self) -> Option<[u16; 2]> {
         const LOWER: u32 = 0x5555_5555;
         let Self { count, step, .. } = self;
         if count == 0 {
             return Some([0, 0]);
         }
-        // Those beyond the last packet say nothing.
+        // Symbols beyond the last packet are ignored.
         let told = if step == 0 { 1 } else { count as u32 };
         let symbols = self.symbols >> (32 - 2 * told);
         let [small, large] = [symbols & LOWER, symbols >> 1 & LOWER];
@@ -208,7 +209,7 @@ impl Chunk {
         }
     }
 
-    /// What it says of the next packet, of which there is one.
+    /// Returns the symbol of the next packet, which must exist.
     #[inline]
     const fn next_kind(&mut self) -> u8 {
         let kind = (self.symbols >> 30) as u8;
@@ -217,8 +218,7 @@ impl Chunk {
         kind
     }
 
-    /// Steps over the packets of which it says what it said of the one before, if it says it of all at once; how many
-    /// they are.
+    /// Skips the rest of a run, and returns the number of skipped packets; other chunks remain unchanged.
     const fn rest_of_run(&mut self) -> u16 {
         let rest = if self.step == 0 { self.count } else { 0 };
         self.count -= rest;
@@ -226,7 +226,7 @@ impl Chunk {
     }
 }
 
-/// Fourteen bits, a zero before each.
+/// Inserts a zero before each of fourteen bits.
 const fn two_bits_each(bits: u32) -> u32 {
     let bits = (bits | bits << 8) & 0x00ff_00ff;
     let bits = (bits | bits << 4) & 0x0f0f_0f0f;
@@ -234,18 +234,19 @@ const fn two_bits_each(bits: u32) -> u32 {
     (bits | bits << 1) & 0x5555_5555
 }
 
-/// Bytes that a report of so many packets may take.
+/// Returns the greatest length of a report of `count` packets.
 pub const fn max_packet_len(count: usize) -> usize {
     (20 + most_chunks(count) + count * 2).next_multiple_of(4)
 }
 
-/// Bytes that chunks may take: each speaks of seven packets at least.
+/// Returns the greatest length of the chunks, each of which covers at least seven packets.
 const fn most_chunks(count: usize) -> usize {
     count.div_ceil(7) * 2
 }
 
-/// Writes a report of the packets from `first` on: when each came, if it did. `None` if it does not fit, which no
-/// report does not that has [`max_packet_len`]. Arrivals more than eight seconds apart are told as eight.
+/// Writes a report of the packets from `first` on, with the time of each arrival. Returns `None` if the report does
+/// not fit, which never happens with [`max_packet_len`] bytes. A difference of arrivals is limited to eight
+/// seconds.
 pub fn emit(
     (sender_ssrc, media_ssrc): (u32, u32),
     first: u16,
@@ -260,7 +261,7 @@ pub fn emit(
     let earliest = packets.clone().flatten().next();
     let reference = earliest.map_or(0, |at| at.as_nanos() / REFERENCE_NANOS);
     let (head, rest) = buf.split_at_mut_checked(12)?;
-    // Deltas are written behind the room that chunks may take, to look at each packet once.
+    // Deltas are written behind the room for chunks, so that each packet is visited only once.
     let (fields, deltas) = rest.split_at_mut_checked(8 + most_chunks(count))?;
     let mut writer = Writer::new(fields);
     writer.u16(first)?;
@@ -298,7 +299,7 @@ pub fn emit(
     Some(12 + body)
 }
 
-/// From the arrival that was told last, in units, to the one at `at`, which is then the last.
+/// Returns the time from the last reported arrival to the one at `at`, in units, and replaces the last one.
 fn delta(last: &mut u64, at: Instant) -> i16 {
     let units = at.as_nanos() / DELTA_NANOS;
     let delta = units.wrapping_sub(*last).cast_signed();
@@ -307,13 +308,13 @@ fn delta(last: &mut u64, at: Instant) -> i16 {
     delta as i16
 }
 
-/// Runs where they are long, else one bit a packet, or two where a delta is large (§3.1.3, §3.1.4).
+/// Writes long runs as such, and else one bit a packet, or two bits where a delta is large (§3.1.3, §3.1.4).
 fn write_chunks(writer: &mut Writer<'_>, kinds: impl Iterator<Item = u8>) -> Option<()> {
-    /// 14 symbols of two bits each: the lower bits of all, and the upper.
+    /// The lower bits, then the upper bits, of 14 symbols of two bits each.
     const LOWER: u32 = 0x555_5555;
     const UPPER: u32 = LOWER << 1;
     let mut kinds = kinds.map(u32::from).peekable();
-    // What is not written yet, the last in the lowest two bits.
+    // The symbols that are not written yet, the last in the lowest two bits.
     let (mut symbols, mut held) = (0, 0);
     loop {
         while held < 14
@@ -335,7 +336,7 @@ fn write_chunks(writer: &mut Writer<'_>, kinds: impl Iterator<Item = u8>) -> Opt
             (symbols, held) = (0, 0);
             continue;
         }
-        // Those beyond the last packet are missing.
+        // Symbols beyond the last packet mean missing packets.
         let all = symbols << (2 * (14 - held));
         let told = if symbols & UPPER == 0 { 14 } else { 7 };
         let chunk = if told == 7 {

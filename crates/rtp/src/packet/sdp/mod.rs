@@ -1,4 +1,4 @@
-//! The description of one video stream in SDP (RFC 8866): what a receiver needs to open it.
+//! The description of one video stream in SDP (RFC 8866), with which a receiver opens the stream.
 
 mod parse;
 
@@ -11,26 +11,26 @@ use tfrc::units::Rate;
 use crate::packet::ext::{RttSendTs, TransportSequence};
 use crate::packet::rtcp::FeedbackMode;
 
-/// A description longer than this is refused: one stream needs a few hundred bytes.
+/// The longest description that is read: one stream needs a few hundred bytes.
 const MAX_LEN: usize = 16 * 1024;
 
 /// The RTP profile of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
-    /// `RTP/AVP` (RFC 3551), for receivers that refuse any other, VLC among them. It has no feedback.
+    /// `RTP/AVP` (RFC 3551), for receivers that refuse any other, such as VLC. This profile has no feedback.
     Avp,
     /// `RTP/AVPF` (RFC 4585): TFRC's feedback, reduced-size RTCP.
     Avpf,
 }
 
-/// Which way media flows, as the one who describes it sees it.
+/// The direction of media, from the side of the describing end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Direction {
-    /// Out only.
+    /// The describing end only sends.
     SendOnly,
-    /// In only.
+    /// The describing end only receives.
     ReceiveOnly,
-    /// Both ways, the default (RFC 8866 §6.7).
+    /// The describing end sends and receives, the default (RFC 8866 §6.7).
     #[default]
     SendReceive,
 }
@@ -40,66 +40,67 @@ pub enum Direction {
 pub struct Description {
     /// The number of the session, unique to its origin.
     pub session_id: u64,
-    /// The host that describes it.
+    /// The host of the describing end.
     pub origin: IpAddr,
     /// The session's name; a line break in it is written as a space.
     pub name: String,
-    /// Where the media goes.
+    /// The destination address of the media.
     pub address: IpAddr,
-    /// The UDP port it goes to.
+    /// The destination UDP port of the media.
     pub port: u16,
     /// The profile. With [`Profile::Avp`] neither `feedback` nor `reduced_size` is written.
     pub profile: Profile,
     /// The RTP payload type.
     pub payload_type: u8,
-    /// What the payload is, as `rtpmap` names it: `JPEG`.
+    /// The encoding name in `rtpmap`, such as `JPEG`.
     pub encoding: String,
-    /// Ticks of the media clock in a second.
+    /// The ticks of the media clock in a second.
     pub clock_rate: u32,
-    /// What else the encoding has to say (`fmtp`); a line break in it is written as a space.
+    /// Further parameters of the encoding (`fmtp`); a line break in them is written as a space.
     pub parameters: Option<String>,
     /// The identifier of the `rtt-sendts` header extension, if it is sent.
     pub extension_id: Option<u8>,
     /// The identifier of the transport-wide sequence number, if it is sent.
     pub transport_sequence_id: Option<u8>,
-    /// Repair packets beside the media (RFC 8627), if there may be any.
+    /// The repair packets beside the media (RFC 8627), if any are permitted.
     pub repair: Option<Repair>,
-    /// What `rtcp-fb` names of the feedback that TFRC works with, the preferred first.
+    /// The feedback modes that TFRC works with (`rtcp-fb`), the preferred first.
     pub feedback: Vec<FeedbackMode>,
-    /// The sender takes TFRC's reports with transit times (`rtcp-fb` with `tfrc transit`, ours), beside those without.
+    /// The sender accepts TFRC reports with transit times (`rtcp-fb` with `tfrc transit`, an extension of this
+    /// project), and also those without.
     pub transit_bounds: bool,
-    /// Keyframes may be asked for by PLI and FIR (`rtcp-fb` with `nack pli`, `ccm fir`).
+    /// Keyframes may be requested by PLI and FIR (`rtcp-fb` with `nack pli`, `ccm fir`).
     pub keyframe_requests: bool,
     /// RTCP may be of reduced size (RFC 5506).
     pub reduced_size: bool,
     /// RTP and RTCP share the port (RFC 5761).
     pub mux: bool,
-    /// Frames in a second.
+    /// The frames in a second.
     pub frame_rate: Option<f64>,
-    /// Which way media flows.
+    /// The direction of media.
     pub direction: Direction,
     /// The session's bandwidth (`b=AS`, whole kilobits).
     pub bandwidth: Option<Rate>,
-    /// RTCP's bandwidth of senders (`b=RS`, whole bits; RFC 3556).
+    /// The RTCP bandwidth of senders (`b=RS`, whole bits; RFC 3556).
     pub sender_reports: Option<Rate>,
-    /// RTCP's bandwidth of receivers (`b=RR`, whole bits; RFC 3556).
+    /// The RTCP bandwidth of receivers (`b=RR`, whole bits; RFC 3556).
     pub receiver_reports: Option<Rate>,
 }
 
 /// The repair packets of a stream (RFC 8627 §5).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repair {
-    /// Their RTP payload type.
+    /// The RTP payload type of repair packets.
     pub payload_type: u8,
-    /// How far apart a packet and what repairs it may be, in whole microseconds.
+    /// The longest time between a packet and its repair packets, in whole microseconds.
     pub window: Duration,
-    /// The synchronisation sources of media and repair packets, where they are known (`ssrc-group` with
-    /// `FEC-FR`, RFC 5956 §4.3).
+    /// The synchronisation sources of media and repair packets, where they are known (`ssrc-group` with `FEC-FR`,
+    /// RFC 5956 §4.3).
     pub ssrcs: Option<[u32; 2]>,
 }
 
 impl Description {
-    /// A stream under TFRC, sent one way: AVPF, RTCP multiplexed and of reduced size.
+    /// Creates the description of a one-way stream under TFRC: AVPF, with RTCP multiplexed and of reduced size.
     pub fn new(origin: IpAddr, address: IpAddr, port: u16, payload_type: u8) -> Self {
         Self {
             session_id: 0,
@@ -129,19 +130,19 @@ impl Description {
     }
 }
 
-/// Why a description cannot be used, and at which line.
+/// The error that a description cannot be used, with the line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SdpError {
-    /// Longer than 16 KiB.
+    /// The description is longer than 16 KiB.
     TooLong,
-    /// A line that does not read as its type demands; lines count from 1.
+    /// A line does not have the format of its type; lines count from 1.
     Line {
         /// The line's number.
         line: usize,
-        /// What it should hold.
+        /// The field that the line should have.
         field: &'static str,
     },
-    /// Nothing says this.
+    /// No line has this field.
     Missing(&'static str),
 }
 
@@ -165,7 +166,7 @@ impl fmt::Display for Description {
         let name = line(&self.name);
         let payload_type = self.payload_type;
         write!(f, "v=0\r\no=- {0} {0} {origin}\r\n", self.session_id)?;
-        // RFC 8866 §5.3: a session without a name is called "-".
+        // A session without a name is called "-" (RFC 8866 §5.3).
         write!(f, "s={}\r\n", if name.is_empty() { "-" } else { &name })?;
         write!(f, "c={address}\r\nt=0 0\r\n")?;
         let profile = match self.profile {
@@ -246,9 +247,10 @@ impl fmt::Display for Description {
     }
 }
 
-/// How `rtcp-fb` names a kind of feedback, and whether for all payload types, as RFC 8888 §6 asks. What the
-/// last profile draft calls `tfrc` reports p; with `sack`, a parameter of ours, the vector, and with `app`,
-/// another, p in APP packets.
+/// Returns the name of a feedback mode in `rtcp-fb`, and true if it applies to all payload types (RFC 8888 §6).
+///
+/// `tfrc` is the name of reports of p in the last profile draft. Its parameters are of this project: `sack` means
+/// the vector, and `app` means p in APP packets.
 const fn feedback_value(mode: FeedbackMode) -> (bool, &'static str) {
     match mode {
         FeedbackMode::Tfrc => (false, "tfrc"),
@@ -259,15 +261,15 @@ const fn feedback_value(mode: FeedbackMode) -> (bool, &'static str) {
     }
 }
 
-/// What `rtpmap`, `fmtp` and `ssrc-group` call repair packets.
+/// The name of repair packets in `rtpmap`, `fmtp` and `ssrc-group`.
 const REPAIR_ENCODING: &str = "flexfec";
 const REPAIR_WINDOW: &str = "repair-window";
 const REPAIR_GROUP: &str = "FEC-FR";
 
-/// How `rtcp-fb` asks for transit times in TFRC's reports. It stands beside `tfrc` alone, which older receivers follow.
+/// The request for transit times in TFRC's reports (`rtcp-fb`). Plain `tfrc` precedes it for older receivers.
 const TRANSIT_BOUNDS: &str = "tfrc transit";
 
-/// How `rtcp-fb` names requests for a keyframe (RFC 4585 §4.2, RFC 5104 §7.1).
+/// The names of keyframe requests in `rtcp-fb` (RFC 4585 §4.2, RFC 5104 §7.1).
 const KEYFRAME_REQUESTS: [&str; 2] = ["nack pli", "ccm fir"];
 
 struct Address(IpAddr);

@@ -1,4 +1,4 @@
-//! Reading a description, line by line.
+//! Parses a description line by line.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -13,8 +13,8 @@ use super::{
 use crate::packet::ext::{RttSendTs, TransportSequence};
 use crate::packet::rtcp::FeedbackMode;
 
-/// Reads the first video stream of a description, with the payload type that it prefers. Lines and attributes that are
-/// not named above are skipped, as are other media.
+/// Reads the first video stream of a description, with its preferred payload type. Other media, and lines and
+/// attributes that [`Description`] does not have, are skipped.
 impl FromStr for Description {
     type Err = SdpError;
 
@@ -24,16 +24,20 @@ impl FromStr for Description {
 }
 
 impl Description {
-    /// Reads the first video stream of a description, with the first of its payload types whose encoding the reader
-    /// `knows`: they are in the order of preference (RFC 3264 §5.1, §6.1). Knows it none, then with the first.
+    /// Reads the first video stream of a description, with the first payload type whose encoding the reader
+    /// `knows`.
+    ///
+    /// Payload types are in the order of preference (RFC 3264 §5.1, §6.1). If the reader knows none, the first
+    /// applies.
     ///
     /// # Errors
-    /// If it does not read.
+    ///
+    /// Returns the first line that is invalid, or the field that is missing.
     pub fn read(text: &str, knows: impl Fn(&str) -> bool) -> Result<Self, SdpError> {
         if text.len() > MAX_LEN {
             return Err(SdpError::TooLong);
         }
-        // A line about a payload type may stand before the one that says what it is.
+        // A line about a payload type may precede the one that names its encoding.
         let choice = Parser::default().take_in(text)?.choice(knows);
         let parser = Parser {
             choice,
@@ -43,13 +47,13 @@ impl Description {
     }
 }
 
-/// Where in the description the parser is.
+/// The part of the description that the parser is in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Section {
     #[default]
     Session,
     Video,
-    /// A stream that is not ours.
+    /// A stream that is not read.
     Other,
 }
 
@@ -64,7 +68,7 @@ struct Parser {
     choice: Option<u8>,
     /// The payload types of the stream.
     listed: Vec<u8>,
-    /// What those that are not read are.
+    /// The encodings of the payload types that are not read.
     others: Vec<(u8, String)>,
     repair: Option<u8>,
     repair_window: Duration,
@@ -99,7 +103,7 @@ impl Parser {
         Ok(self)
     }
 
-    /// The first payload type whose encoding the reader knows.
+    /// Returns the first payload type whose encoding the reader knows.
     fn choice(&self, knows: impl Fn(&str) -> bool) -> Option<u8> {
         let first = self.media.map(|(_, _, payload_type)| payload_type);
         let is_known = |&payload_type: &u8| {
@@ -118,7 +122,7 @@ impl Parser {
         self.listed.iter().copied().find(is_known)
     }
 
-    /// Takes in a line; an error names the field that does not read.
+    /// Parses a line; the error names the invalid field.
     fn handle(&mut self, kind: &str, value: &str) -> Result<(), &'static str> {
         if kind == "m" {
             return self.media(value);
@@ -205,7 +209,7 @@ impl Parser {
                     Some(TransportSequence::URI) => &mut self.transport_sequence_id,
                     _ => return Ok(()),
                 };
-                // The direction that may follow the identifier changes nothing for us.
+                // A direction may follow the identifier; it changes nothing here.
                 let id = id.split('/').next().and_then(number);
                 let id = id.filter(|id| matches!(id, 1..=14));
                 *found = Some(id.ok_or("extmap")?);
@@ -290,7 +294,7 @@ impl Parser {
     }
 }
 
-/// `repair-window=200000`, in microseconds, perhaps among other parameters.
+/// Parses `repair-window=200000`, in microseconds, perhaps among other parameters.
 fn window(parameters: &str) -> Option<Duration> {
     let mut pairs = parameters
         .split(';')
@@ -299,7 +303,7 @@ fn window(parameters: &str) -> Option<Duration> {
     number(micros).map(Duration::from_micros)
 }
 
-/// RTP and RTCP share the port, where 64 to 95 would read as RTCP (RFC 5761 §4).
+/// Returns true for a valid payload type: 64 to 95 would read as RTCP on a shared port (RFC 5761 §4).
 fn is_payload_type(number: &u8) -> bool {
     matches!(number, 0..=63 | 96..=127)
 }
@@ -308,7 +312,7 @@ fn number<T: FromStr>(text: &str) -> Option<T> {
     text.parse().ok()
 }
 
-/// `username session version IN IP4 address`.
+/// Parses `username session version IN IP4 address`.
 fn origin(value: &str) -> Option<(u64, IpAddr)> {
     let mut words = value.split_ascii_whitespace();
     let session_id = words.nth(1).and_then(number)?;
@@ -316,7 +320,7 @@ fn origin(value: &str) -> Option<(u64, IpAddr)> {
     Some((session_id, address(words)?))
 }
 
-/// `IN IP4 address`, perhaps with a time to live after it.
+/// Parses `IN IP4 address`, perhaps with a time to live after it.
 fn connection(value: &str) -> Option<IpAddr> {
     address(value.split_ascii_whitespace())
 }
@@ -331,7 +335,7 @@ fn address<'a>(mut words: impl Iterator<Item = &'a str>) -> Option<IpAddr> {
     (family == expected).then_some(address)
 }
 
-/// `JPEG/90000`, perhaps with parameters after it.
+/// Parses `JPEG/90000`, perhaps with parameters after it.
 fn encoding(map: &str) -> Option<(String, u32)> {
     let mut parts = map.trim().split('/');
     let name = parts.next().filter(|name| !name.is_empty())?;
@@ -339,7 +343,7 @@ fn encoding(map: &str) -> Option<(String, u32)> {
     Some((name.to_owned(), clock_rate))
 }
 
-/// The video payload types that need no `rtpmap` (RFC 3551 §6) and that we use.
+/// Returns the encoding of a video payload type that needs no `rtpmap` (RFC 3551 §6), if it is supported.
 fn static_encoding(payload_type: u8) -> Option<(String, u32)> {
     match payload_type {
         26 => Some(("JPEG".into(), 90_000)),

@@ -41,7 +41,7 @@ fn transit_bounds_are_asked_for_beside_plain_reports() {
     assert_eq!(text.parse(), Ok(described));
     let read = |from, to| text.replace(from, to).parse::<Description>().unwrap();
     assert!(!read("26 tfrc transit", "99 tfrc transit").transit_bounds);
-    // Receivers pass over parameters that they do not know, as those before this one pass over it.
+    // Receivers skip unknown parameters, just as receivers without `transit` skip this one.
     let unknown = read("tfrc transit", "tfrc other");
     assert_eq!(unknown.feedback, [FeedbackMode::Tfrc]);
     assert!(!unknown.transit_bounds);
@@ -80,7 +80,7 @@ fn repair_packets_have_a_payload_type_and_a_source_of_their_own() {
     assert!(text.contains(lines), "{text}");
     assert!(text.contains("RTP/AVPF 26 97\r\n"), "{text}");
     assert_eq!(text.parse(), Ok(described));
-    // A payload type that is not in the list of the stream is not one of its own.
+    // A payload type that is not in the stream's list does not belong to the stream.
     let unlisted: Description = text.replace(" 26 97", " 26").parse().unwrap();
     assert_eq!(unlisted.repair, None);
 }
@@ -106,7 +106,7 @@ fn feedback_that_tells_arrivals_is_named_as_others_name_it() {
 
 #[test]
 fn of_several_payload_types_the_first_that_is_known_is_read() {
-    // Lines about a payload type may come before the one that says what it is.
+    // Lines about a payload type may precede the one that names its encoding.
     let text = TEXT.replace("AVPF 26", "AVPF 98 99 26").replace(
         "a=rtpmap:26 JPEG/90000\r\n",
         "a=fmtp:98 x=1\r\na=fmtp:99 packetization-mode=1\r\na=rtcp-fb:99 nack pli\r\n\

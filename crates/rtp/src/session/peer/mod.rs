@@ -1,4 +1,4 @@
-//! Whom a session listens to: one address, one synchronisation source, and who may replace them.
+//! The peer of a session: one address, one synchronisation source, and the rules for its successor.
 
 mod succession;
 pub(in crate::session) mod unexpected_media;
@@ -10,34 +10,34 @@ use tfrc::time::Instant;
 
 use crate::session::statistics::Ignored;
 
-/// Silence after which a new source at the same address replaces the old one: the peer was
-/// restarted. Longer than a sender without feedback leaves between its first packets (1 s), and
-/// short enough that a restarted receiver is heard well before the sender gives up.
+/// The silence after which a new source at the same address replaces the old one, because the peer was restarted.
+/// It exceeds the time between the first packets of a sender without feedback (1 s), and a restarted receiver is
+/// accepted well before the sender gives up.
 pub(in crate::session) const SSRC_SILENCE: Duration = Duration::from_secs(2);
-/// Silence after which another address replaces a latched one: the peer was restarted on another
-/// port. Longer than the above, as anyone can send from an address of their own.
+/// The silence after which another address replaces a peer that was found, because the peer was restarted on
+/// another port. It exceeds [`SSRC_SILENCE`], as anyone can send from an address of their own.
 pub(in crate::session) const ADDRESS_SILENCE: Duration = Duration::from_secs(5);
 
-/// A peer that was silent for five times the unreduced RTCP interval is gone (RFC 3550 §6.3.5).
+/// The silence after which a peer is gone: five times the unreduced RTCP interval (RFC 3550 §6.3.5).
 pub(in crate::session) const MEMBER_TIMEOUT: Duration = Duration::from_secs(25);
 
 /// The half of an IPv6 address that names a network (RFC 4291 §2.5.1).
 const NETWORK: u128 = !0 << 64;
 
-/// What a datagram's origin means.
+/// The class of a datagram's origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::session) enum Origin {
     /// The peer.
     Known,
-    /// The first source: it becomes the peer if the datagram proves valid.
+    /// The first source, which becomes the peer if the datagram is valid.
     New,
-    /// A source that may replace the peer if the datagram proves valid.
+    /// A source that may replace the peer if the datagram is valid.
     Successor,
-    /// Nobody that we listen to.
+    /// A source that is ignored.
     Stranger(Ignored),
 }
 
-/// The peer, once there is one.
+/// A peer that was found.
 #[derive(Clone, Copy, Debug)]
 struct Latched {
     address: SocketAddr,
@@ -46,12 +46,12 @@ struct Latched {
     left: bool,
     /// A second packet continued the first (RFC 3550 §A.1).
     confirmed: bool,
-    /// Bytes received from it less those sent to it, until it is confirmed: a forged packet is
-    /// never answered with more than itself.
+    /// The bytes received from the peer less those sent, until it is confirmed: a forged packet is never answered
+    /// with more bytes than its own.
     allowance: usize,
 }
 
-/// The peer of a session, if it is known.
+/// The peer of a session, if there is one.
 #[derive(Debug)]
 pub(in crate::session) struct Peer {
     configured: Option<SocketAddr>,
@@ -66,33 +66,33 @@ impl Peer {
         }
     }
 
-    /// Where to send.
+    /// Returns the address to which to send.
     pub(in crate::session) fn address(&self) -> Option<SocketAddr> {
         self.configured.or(self.latched.map(|l| l.address))
     }
 
-    /// Its synchronisation source.
+    /// Returns the synchronisation source of the peer.
     pub(in crate::session) fn ssrc(&self) -> Option<u32> {
         self.latched.map(|l| l.ssrc)
     }
 
-    /// When it was last heard.
+    /// Returns when the last packet of the peer arrived.
     pub(in crate::session) fn heard(&self) -> Option<Instant> {
         self.latched.map(|l| l.heard)
     }
 
-    /// True if it is there: found, and not gone.
+    /// Returns true if the peer was found and is not gone.
     pub(in crate::session) fn is_present(&self) -> bool {
         self.latched.is_some_and(|l| !l.left)
     }
 
-    /// True if the address was given, or is that of the peer: then RTCP may introduce a source.
+    /// Returns true if the address was configured, or is that of the peer: RTCP may then introduce a source.
     pub(in crate::session) fn trusts(&self, source: SocketAddr) -> bool {
         self.address().is_some_and(|peer| same(peer, source))
     }
 
-    /// The host that it is at, whatever its port: one restarted or behind an address translator may have another; and
-    /// whatever the lower half of an IPv6 address, which is any host's to choose (RFC 8981).
+    /// Returns the host of the peer, without its port, which a restart or an address translator may change. The
+    /// lower half of an IPv6 address is ignored too, because any host may choose it (RFC 8981).
     pub(in crate::session) fn host(&self) -> Option<IpAddr> {
         self.address().map(|peer| match peer.ip().to_canonical() {
             IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() & NETWORK).into(),
@@ -100,7 +100,7 @@ impl Peer {
         })
     }
 
-    /// What to make of a datagram from `source` that names `ssrc`.
+    /// Returns the class of a datagram from `source` that names `ssrc`.
     pub(in crate::session) fn origin(&self, now: Instant, source: SocketAddr, ssrc: u32) -> Origin {
         if self.configured.is_some_and(|peer| !same(peer, source)) {
             return Origin::Stranger(Ignored::WrongSource);
@@ -110,7 +110,7 @@ impl Peer {
         };
         let silence = now.saturating_since(peer.heard);
         if !same(peer.address, source) {
-            // A latch that nothing confirmed may be a forgery, so it yields as early as an SSRC.
+            // A peer that nothing confirmed may be a forgery, so it is replaced as early as an SSRC.
             let patience = if peer.confirmed {
                 ADDRESS_SILENCE
             } else {
@@ -124,7 +124,7 @@ impl Peer {
         }
         match (peer.ssrc == ssrc, peer.left) {
             (true, false) => Origin::Known,
-            // Stragglers of a source that said BYE; if it keeps sending, it has come back.
+            // These are late packets of a source that sent BYE; if it sends for longer, it is back.
             (true, true) | (false, false) if silence < SSRC_SILENCE => {
                 Origin::Stranger(Ignored::WrongSsrc)
             }
@@ -144,7 +144,7 @@ impl Peer {
         });
     }
 
-    /// A valid datagram of `size` bytes came from the peer.
+    /// Records a valid datagram of `size` bytes from the peer.
     pub(in crate::session) fn handle_heard(&mut self, now: Instant, size: usize) {
         if let Some(peer) = &mut self.latched {
             peer.heard = now.max(peer.heard);
@@ -152,14 +152,14 @@ impl Peer {
         }
     }
 
-    /// A second media packet continued the first.
+    /// Records that a second media packet continued the first.
     pub(in crate::session) fn confirm(&mut self) {
         if let Some(peer) = &mut self.latched {
             peer.confirmed = true;
         }
     }
 
-    /// The peer said BYE.
+    /// Records the BYE of the peer.
     pub(in crate::session) fn handle_bye(&mut self, now: Instant) {
         if let Some(peer) = &mut self.latched {
             peer.left = true;
@@ -167,13 +167,13 @@ impl Peer {
         }
     }
 
-    /// True if `size` bytes may be sent to the peer.
+    /// Returns true if `size` bytes may be sent to the peer.
     pub(in crate::session) fn allows(&self, size: usize) -> bool {
         self.latched
             .is_none_or(|peer| peer.confirmed || peer.allowance >= size)
     }
 
-    /// `size` bytes were sent to the peer.
+    /// Records that `size` bytes were sent to the peer.
     pub(in crate::session) fn handle_sent(&mut self, size: usize) {
         if let Some(peer) = &mut self.latched {
             peer.allowance = peer.allowance.saturating_sub(size);
@@ -181,7 +181,7 @@ impl Peer {
     }
 }
 
-/// A socket for both families shows an IPv4 address as a mapped one, and may add a flow label.
+/// Compares addresses: a socket for both families maps IPv4 addresses, and may add a flow label.
 fn same(a: SocketAddr, b: SocketAddr) -> bool {
     a.port() == b.port() && a.ip().to_canonical() == b.ip().to_canonical()
 }

@@ -1,4 +1,4 @@
-//! The session when a peer is found, replaced or back.
+//! Changes a session when a peer is found, replaced or back.
 
 use std::net::SocketAddr;
 
@@ -8,7 +8,7 @@ use crate::session::event::EventKind;
 use crate::session::rtcp::keyframes::Keyframes;
 
 impl Session {
-    /// The peer was heard: media that had been given up may flow again.
+    /// Lets media flow again if it had stopped, because the peer sent a packet.
     pub(in crate::session) fn resume(&mut self) {
         let now = self.now;
         let present = self.peer.is_present();
@@ -22,7 +22,7 @@ impl Session {
         }
     }
 
-    /// Makes a source the peer, in place of another if there was one.
+    /// Makes a source the peer, and replaces the old one if there was one.
     pub(in crate::session) fn latch(&mut self, source: SocketAddr, ssrc: u32) {
         self.second_source = SecondSource::default();
         let is_first = self.peer.ssrc().is_none();

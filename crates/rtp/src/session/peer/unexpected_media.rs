@@ -9,14 +9,14 @@ use crate::packet::rtp::RtpHeader;
 /// Media of a second source beside the peer.
 #[derive(Debug, Default)]
 pub(in crate::session) struct SecondSource {
-    /// When the first packet arrived.
+    /// The time of the first packet.
     since: Option<Instant>,
     stream: UnexpectedMedia,
 }
 
 impl SecondSource {
-    /// As [`UnexpectedMedia::is_stream`], once the peer was heard after the first packet: a source that replaces a peer
-    /// that is gone is no second source.
+    /// Works as [`UnexpectedMedia::is_stream`], but only if the peer sent a packet after the first one. A source
+    /// that replaces a peer which is gone is no second source.
     pub(in crate::session) fn is_stream(
         &mut self,
         now: Instant,
@@ -29,20 +29,20 @@ impl SecondSource {
     }
 }
 
-/// The media that arrived and is not received.
+/// The unexpected media so far.
 #[derive(Debug, Default)]
 pub(in crate::session) enum UnexpectedMedia {
-    /// Nothing.
+    /// No unexpected media arrived.
     #[default]
     None,
-    /// A packet that may be one of a stream: its address, and its header.
+    /// A packet that may belong to a stream: its address, and its header.
     Packet(SocketAddr, RtpHeader),
-    /// A stream, which was reported.
+    /// A stream arrived and was reported.
     Reported,
 }
 
 impl UnexpectedMedia {
-    /// True once, for the packet that continues the one before (RFC 3550 §A.1).
+    /// Returns true once, for a packet that continues the one before (RFC 3550 §A.1).
     pub(in crate::session) fn is_stream(&mut self, source: SocketAddr, header: &RtpHeader) -> bool {
         let continues = match self {
             Self::Reported => return false,

@@ -1,4 +1,4 @@
-//! The checks on media that arrives.
+//! Checks media that arrives.
 
 use super::inbound::{Inbound, Packet};
 use crate::endpoint::Datagram;
@@ -26,7 +26,7 @@ impl Session {
         let receive = receive.ok_or(Ignored::UnknownPayloadType)?;
         let is_repair = receive.repair == Some(header.payload_type);
         if !is_repair && !receive.takes(header.payload_type) {
-            // Of the peer, by any of its sources: repair packets have their own.
+            // Any source of the peer is accepted here, because repair packets have their own.
             let origin = self.peer.origin(self.now, datagram.source, header.ssrc);
             if let Origin::Stranger(kind @ Ignored::WrongSource) = origin {
                 return Err(kind);
@@ -87,7 +87,7 @@ impl Session {
         }))
     }
 
-    /// The `rtt-sendts` element of a packet, and its transport-wide number if it has one.
+    /// Returns the `rtt-sendts` element of a packet, and its transport-wide number if it has one.
     pub(in crate::session) fn timing(
         &self,
         rtp: &RtpPacket<'_>,
@@ -106,7 +106,7 @@ impl Session {
         Ok((timing, transport))
     }
 
-    /// Gives a packet of the peer's to its source.
+    /// Passes a packet of the peer to the record of its source.
     fn take_in(&mut self, packet: &Packet) -> Result<u64, Ignored> {
         let Some(config) = &self.config.receive else {
             return Err(Ignored::UnknownPayloadType);

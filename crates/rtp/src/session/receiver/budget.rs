@@ -1,23 +1,24 @@
-//! How much feedback a receiver may send, whatever the data packets make it want to say.
+//! Bounds the feedback of a receiver, whatever data packets arrive.
 
 use std::time::Duration;
 
 use tfrc::time::Instant;
 use tfrc::units::{Bytes, Rate};
 
-/// RTCP's share of what is received (RFC 3550 §6.2). A report of p, 56 bytes with its IP and UDP headers, is
-/// less than 5 % of a packet of 1,200 bytes, so that one for every packet fits; those of arrivals are longer and take the share of more.
+/// The divisor of received bytes that gives RTCP's share (RFC 3550 §6.2). A report of p takes 56 bytes with IP and
+/// UDP headers, less than 5 % of a packet of 1,200 bytes, so one for every packet fits. Reports of arrivals are
+/// longer.
 const SHARE: u64 = 20;
-/// Always granted, so that a stream of small packets is still reported ten times a second by reports of p, and less often
-/// by those of arrivals, which are longer.
+/// The rate that is always granted: a stream of small packets still gets ten reports of p a second, or fewer of the
+/// longer reports of arrivals.
 const FLOOR: Rate = Rate::from_bytes_per_sec(560.0);
-/// Saved up at most: sixteen reports of p, for expedited ones after a quiet time.
+/// The most bytes that are saved: sixteen reports of p, for expedited ones after a quiet time.
 const DEPTH: u64 = 16 * 56;
 
-/// A token bucket in bytes, headers of the lower layers included. It starts full.
+/// A token bucket in bytes, including the headers of the lower layers. It starts full.
 #[derive(Debug)]
 pub(in crate::session) struct Budget {
-    /// Twentieths of a byte, so that small packets are not rounded away.
+    /// The credit in twentieths of a byte, so that small packets are not rounded away.
     credit: u64,
     updated: Instant,
 }
@@ -30,15 +31,15 @@ impl Budget {
         }
     }
 
-    /// Data of `size` bytes came.
+    /// Adds the share of a data packet of `size` bytes.
     pub(in crate::session) fn earn(&mut self, size: usize) {
         self.add(size as u64);
     }
 
-    /// Takes `size` bytes out, if they are there.
+    /// Takes `size` bytes out, and returns false if they are not available.
     pub(in crate::session) fn spend(&mut self, now: Instant, size: usize) -> bool {
         let earned = FLOOR * now.saturating_since(self.updated);
-        // Time that earned less than a byte is left for later.
+        // A time that earned less than a byte is counted later.
         if earned > Bytes::ZERO {
             self.add(earned.get().saturating_mul(SHARE));
             self.updated = now;
@@ -51,10 +52,10 @@ impl Budget {
         affordable
     }
 
-    /// When `size` bytes will be there if no data comes.
+    /// Returns when `size` bytes will be available if no data arrives.
     pub(in crate::session) fn ready(&self, size: usize) -> Instant {
         let missing = (size as u64 * SHARE).saturating_sub(self.credit);
-        // A nanosecond more than the quotient, whose rounding must not wake us in vain.
+        // The wait is a nanosecond longer than the quotient, because its rounding must not cause a wake-up in vain.
         let wait = Bytes::new(missing.div_ceil(SHARE)) / FLOOR;
         if missing == 0 {
             self.updated

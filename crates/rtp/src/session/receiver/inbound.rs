@@ -1,4 +1,4 @@
-//! The media that comes in: one source's sequence, clock, jitter, and what is reported of it.
+//! The media of one source that arrives: its sequence, clock and jitter, and the reports about it.
 
 use std::time::Duration;
 
@@ -17,12 +17,12 @@ use crate::session::config::ReceiveConfig;
 use crate::session::peer::MEMBER_TIMEOUT;
 use crate::session::statistics::Ignored;
 
-/// How far behind the newest packet another may have been sent: reordering is far shorter, so what
-/// is older is a recording played again.
+/// The greatest difference between the send times of a packet and the newest one. Reordering is far shorter, so an
+/// older packet is a replayed recording.
 const MAX_AGE_MICROS: u32 = 2_000_000;
-/// How far ahead of its clock a sender may seem to be: a queue of this length may drain.
+/// The greatest lead of a sender over its clock: a queue of this length may drain.
 const MAX_LEAD_MICROS: u64 = 10_000_000;
-/// After this silence the sender's clock is believed anew; it may have slept, as may we.
+/// The silence after which the sender's clock is believed anew: either end may have been suspended.
 const CLOCK_PATIENCE: Duration = Duration::from_secs(2);
 
 /// A media packet of a source, as it arrived.
@@ -37,7 +37,7 @@ pub(in crate::session) struct Packet {
     pub(in crate::session) ecn: Ecn,
 }
 
-/// What is known of a source of media.
+/// The state of one source of media.
 #[derive(Debug)]
 pub(in crate::session) struct Inbound {
     ssrc: u32,
@@ -46,25 +46,25 @@ pub(in crate::session) struct Inbound {
     reports_frames: bool,
     extender: Extender,
     seen: Seen,
-    /// Of the transport-wide numbers.
+    /// Extends the transport-wide numbers.
     transport: Extender,
     /// The lowest extended sequence number.
     first: u64,
     received: u64,
-    /// The newest send time, and when it arrived.
+    /// The newest send time, and its arrival.
     newest: Option<(u32, Instant)>,
-    /// Relative transit time of the last packet, in ticks of the media clock (RFC 3550 §A.8).
+    /// The relative transit time of the last packet, in ticks of the media clock (RFC 3550 §A.8).
     transit: Option<u32>,
     /// Sixteen times the jitter.
     jitter: u32,
-    /// Expected and received when the last report block was made (RFC 3550 §A.3).
+    /// The packets expected and received when the last report block was made (RFC 3550 §A.3).
     prior: (u64, u64),
     last_report: Option<(SenderReport, Instant)>,
 }
 
 impl Inbound {
-    /// Its first packet has a transport-wide number if `is_numbered` says so: who numbers packets so and is to be told of
-    /// arrivals wants to be told by those numbers.
+    /// Creates the state of a source. `is_numbered` says that its first packet has a transport-wide number: a
+    /// sender that uses such numbers and wants reports of arrivals expects them in these numbers.
     pub(in crate::session) fn new(ssrc: u32, config: &ReceiveConfig, is_numbered: bool) -> Self {
         let feedback = match config.feedback {
             FeedbackMode::Ccfb if is_numbered => FeedbackMode::Twcc,
@@ -88,7 +88,7 @@ impl Inbound {
         }
     }
 
-    /// Takes in a packet and gives its extended sequence number, or why it is ignored.
+    /// Handles a packet, and returns its extended sequence number or the reason for which it is ignored.
     pub(in crate::session) fn handle_media(&mut self, packet: &Packet) -> Result<u64, Ignored> {
         self.check_age(packet)?;
         let sequence = self
@@ -96,7 +96,7 @@ impl Inbound {
             .extend(packet.header.sequence)
             .ok_or(Ignored::SequenceJump)?;
         self.count(packet, sequence)?;
-        // TFRC goes by transport-wide numbers where there are any, and a new one makes no new packet.
+        // TFRC counts transport-wide numbers where there are any; a new such number may still carry an old packet.
         if !self.seen.insert(sequence) {
             return Err(Ignored::Duplicate);
         }
@@ -109,7 +109,7 @@ impl Inbound {
         Ok(sequence)
     }
 
-    /// Takes in a repair packet of the same sender, or says why it is ignored. It counts for TFRC.
+    /// Handles a repair packet of the same sender, which counts for TFRC, or returns the reason to ignore it.
     pub(in crate::session) fn handle_repair(&mut self, packet: &Packet) -> Result<(), Ignored> {
         self.check_age(packet)?;
         if packet.transport.is_none() {
@@ -118,7 +118,7 @@ impl Inbound {
         self.count(packet, 0)
     }
 
-    /// Lets TFRC count a packet, by its transport-wide number if it has one.
+    /// Counts a packet for TFRC, by its transport-wide number if it has one.
     fn count(&mut self, packet: &Packet, sequence: u64) -> Result<(), Ignored> {
         let send_time = packet.timing.send_time;
         let seq = match packet.transport {
@@ -146,24 +146,26 @@ impl Inbound {
         Ok(())
     }
 
-    /// The synchronisation source.
+    /// Returns the synchronisation source.
     pub(in crate::session) fn ssrc(&self) -> u32 {
         self.ssrc
     }
 
-    /// What is reported of it.
+    /// Returns the reporter of this source.
     pub(in crate::session) fn reporter(&self) -> &Reporter {
         &self.reporter
     }
 
-    /// The same, to take a report from.
+    /// Returns the reporter of this source, to take a report from it.
     pub(in crate::session) fn reporter_mut(&mut self) -> &mut Reporter {
         &mut self.reporter
     }
 
-    /// When the report leaves that is due at `due` and affordable from `ready` on. One that was held back and tells when
-    /// packets came goes with the next that comes, as without a budget ([`tfrc::sent_packets::Arrivals::poll_timeout`]), or
-    /// alone a round trip later: a sender believes no other wait.
+    /// Returns when a report leaves that is due at `due` and affordable from `ready` on.
+    ///
+    /// A report of arrivals that was held back leaves with the next packet, as it does without a budget
+    /// ([`tfrc::sent_packets::Arrivals::poll_timeout`]), or alone a round trip later: a sender believes no other
+    /// wait.
     pub(in crate::session) fn release(&self, due: Instant, ready: Instant) -> Instant {
         let Some(interval) = self.reporter.leaves_with_a_packet().filter(|_| ready > due) else {
             return due.max(ready);
@@ -173,18 +175,18 @@ impl Inbound {
             .unwrap_or(ready + interval)
     }
 
-    /// Packets received, duplicates apart.
+    /// Returns the number of packets received, without duplicates.
     pub(in crate::session) fn received(&self) -> u64 {
         self.received
     }
 
-    /// Packets expected and not received so far (RFC 3550 §A.3).
+    /// Returns the number of packets expected and not received so far (RFC 3550 §A.3).
     pub(in crate::session) fn lost(&self) -> u64 {
         self.expected().saturating_sub(self.received)
     }
 
-    /// Takes in a sender report; false if it is not newer than the last one, unless that is so old
-    /// that the sender's wall clock must have been set back.
+    /// Handles a sender report. Returns false if it is not newer than the last one, unless that one is so old that
+    /// the sender's wall clock must have been set back.
     pub(in crate::session) fn handle_sender_report(
         &mut self,
         report: SenderReport,
@@ -200,14 +202,14 @@ impl Inbound {
         is_newer
     }
 
-    /// The wall-clock time that a media timestamp stands for, by the last sender report.
+    /// Returns the wall-clock time of a media timestamp, by the last sender report.
     pub(in crate::session) fn wallclock_of(&self, timestamp: u32) -> Option<NtpTime> {
         let (report, _) = self.last_report?;
         let ticks = timestamp.wrapping_sub(report.timestamp).cast_signed();
         Some(report.ntp.offset(ticks.into(), self.clock_rate))
     }
 
-    /// What we report to the source about itself (RFC 3550 §6.4.1). Starts the next interval.
+    /// Returns the reception report for this source (RFC 3550 §6.4.1), and starts the next interval.
     pub(in crate::session) fn report_block(&mut self, now: Instant) -> ReportBlock {
         let expected = self.expected();
         let (expected_since, received_since) = (
@@ -257,7 +259,7 @@ impl Inbound {
         }
     }
 
-    /// True if a packet of this send time cannot come now from a sender whose clock runs.
+    /// Returns true if a packet with this send time cannot arrive now from a sender whose clock runs.
     fn is_replay(&self, send_time: u32, now: Instant) -> bool {
         let Some((newest, at)) = self.newest else {
             return false;
@@ -271,7 +273,7 @@ impl Inbound {
         behind > MAX_AGE_MICROS && ahead > elapsed + MAX_LEAD_MICROS
     }
 
-    /// RFC 3550 §A.8, in integers.
+    /// Updates the jitter by RFC 3550 §A.8, in integers.
     fn update_jitter(&mut self, packet: &Packet) {
         let arrival = media_time(packet.arrival, self.clock_rate);
         let transit = arrival.wrapping_sub(packet.header.timestamp);

@@ -1,4 +1,4 @@
-//! Repair packets that arrive (RFC 8627), and the media packets that they give back.
+//! Handles repair packets that arrive (RFC 8627), and the media packets that they recover.
 
 use std::net::SocketAddr;
 
@@ -10,7 +10,7 @@ use crate::session::statistics::Ignored;
 use crate::session::{Incoming, MediaPacket, Session};
 
 impl Session {
-    /// The next media packet that a repair packet gave back. It arrived, if late: the last datagram made it.
+    /// Returns the next recovered media packet. Its arrival is that of the last datagram, so it counts as late.
     pub fn poll_recovered(&mut self) -> Option<MediaPacket<'_>> {
         let receive = self.config.receive.as_ref()?;
         let sequence = loop {
@@ -19,7 +19,7 @@ impl Session {
             if read.is_ok_and(|rtp| receive.takes(rtp.header().payload_type)) {
                 break sequence;
             }
-            // What reads as no packet of the stream was lost with its repair packet.
+            // Recovered bytes that are no packet of the stream were lost with their repair packet.
             self.statistics.count_ignored(Ignored::BadRepair);
         };
         let rtp = RtpPacket::parse(self.decoder.as_ref()?.packet(sequence)?).ok()?;
@@ -37,14 +37,14 @@ impl Session {
         })
     }
 
-    /// Takes in a repair packet; tells whether it is of use.
+    /// Handles a repair packet, and returns whether it is of use.
     pub(in crate::session) fn handle_repair<'a>(
         &mut self,
         source: SocketAddr,
         rtp: &RtpPacket<'_>,
         packet: &Packet,
     ) -> Result<Incoming<'a>, Ignored> {
-        // It introduces nobody: the media that it repairs has come before.
+        // A repair packet introduces no peer, because the media that it repairs has arrived before.
         let ssrc = rtp.first_csrc().ok_or(Ignored::WrongSsrc)?;
         match self.peer.origin(self.now, source, ssrc) {
             Origin::Known => {}
@@ -64,7 +64,7 @@ impl Session {
         match decoder.push_repair(rtp.payload()) {
             Ok(()) => Ok(Incoming::Repair),
             Err(Unusable::Empty) => Ok(Incoming::Dummy),
-            // It came, and counts; what it says is of no use.
+            // The packet arrived and counts for TFRC, although its content is of no use.
             Err(Unusable::Malformed(_) | Unusable::Untrue) => {
                 self.statistics.count_ignored(Ignored::BadRepair);
                 Ok(Incoming::Dummy)

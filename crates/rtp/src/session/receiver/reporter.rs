@@ -1,4 +1,4 @@
-//! What a receiver of media reports: p and X_recv, or which packets came.
+//! The reports of a media receiver: p and X_recv, or arrivals.
 
 use std::time::Duration;
 
@@ -15,27 +15,28 @@ use crate::packet::rtcp::{TfrcFeedback, ccfb, sack, twcc};
 use crate::session::config::ReceiveConfig;
 use crate::session::event::EventKind;
 
-/// The most packets that a report speaks of. With a receiver report and the longest name it fits into
-/// [`CONTROL_BUFFER`](crate::session::CONTROL_BUFFER), at two bytes a packet, or two and two sevenths.
+/// The most packets in a report, at two bytes a packet, or at two and two sevenths. With a receiver report and the
+/// longest name the report fits into [`CONTROL_BUFFER`](crate::session::CONTROL_BUFFER).
 const CCFB_PACKETS: usize = 400;
 const TWCC_PACKETS: usize = 350;
-/// A vector of 128 bytes: four round trips of packets up to 20 Mb/s at 100 ms and 1,000 bytes a packet.
+/// The most packets in a vector of 128 bytes: four round trips of packets up to 20 Mb/s at 100 ms and 1,000 bytes a
+/// packet.
 const SACK_PACKETS: usize = 1_024;
 
-/// What keeps the reception of a source.
+/// The state of reception, by report format.
 #[derive(Debug)]
 pub(in crate::session) enum Reporter {
-    /// Computes p and X_recv, with transit times where they are asked for.
+    /// Computes p and X_recv, with transit times if the sender asked for them.
     Tfrc(Box<Receiver>, Option<TransitMeter>),
-    /// Tell what came.
+    /// Reports arrivals.
     Ccfb(Box<Arrivals<512>>),
     Twcc {
         arrivals: Box<Arrivals<512>>,
-        /// Reports made, modulo 2^8.
+        /// The number of reports made, modulo 2^8.
         made: u8,
     },
     Sack(Box<MeteredArrivals<1_024>>),
-    /// Computes p and X_recv with the round-trip time that sender reports bring.
+    /// Computes p and X_recv with the round-trip time from sender reports.
     App {
         receiver: Box<Receiver>,
         rtt: Option<Duration>,
@@ -55,12 +56,12 @@ pub(in crate::session) enum DueReport {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::session) struct ReceptionFigures(Duration, Rate, LossEventRate);
 
-/// Where a report goes and comes from.
+/// The sources that a report names, and its format.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::session) struct ReportAddress {
-    /// FMT of TFRC's own message.
+    /// The FMT of TFRC's own message.
     pub(in crate::session) format: u8,
-    /// Ours, and that of the media.
+    /// Our source, then the source of the media.
     pub(in crate::session) ssrcs: (u32, u32),
     pub(in crate::session) wallclock: NtpTime,
 }
@@ -85,7 +86,7 @@ impl Reporter {
         }
     }
 
-    /// Takes in a packet; false if it came before or is too old to tell.
+    /// Records a packet; returns false if it arrived before or is too old to decide.
     pub(in crate::session) fn handle_data(&mut self, arrival: &Arrival) -> bool {
         match self {
             Self::Tfrc(receiver, transit) => {
@@ -107,7 +108,7 @@ impl Reporter {
         }
     }
 
-    /// The packet that arrived at `at` ended a frame, of which a report is to tell at once.
+    /// Makes a report of arrivals due at the end of a frame, whose last packet arrived at `at`.
     pub(in crate::session) fn end_frame(&mut self, at: Instant) {
         match self {
             Self::Ccfb(arrivals) | Self::Twcc { arrivals, .. } => arrivals.end_frame(at),
@@ -115,14 +116,14 @@ impl Reporter {
         }
     }
 
-    /// Takes in the round-trip time that came with a sender report.
+    /// Records the round-trip time of a sender report.
     pub(in crate::session) fn handle_round_trip(&mut self, told: Option<Duration>) {
         if let Self::App { rtt, .. } = self {
             *rtt = told.or(*rtt);
         }
     }
 
-    /// When the next report is due.
+    /// Returns when the next report is due.
     pub(in crate::session) fn poll_timeout(&self) -> Option<Instant> {
         match self {
             Self::Tfrc(receiver, _) | Self::App { receiver, .. } => receiver.poll_timeout(),
@@ -131,7 +132,7 @@ impl Reporter {
         }
     }
 
-    /// Where reports leave with a packet that comes, how long one waits for that.
+    /// Returns how long a report waits for a packet with which to leave, if reports leave with packets.
     pub(in crate::session) fn leaves_with_a_packet(&self) -> Option<Duration> {
         match self {
             Self::Tfrc(..) | Self::App { .. } => None,
@@ -141,7 +142,7 @@ impl Reporter {
         }
     }
 
-    /// The round-trip time that the sender told: it has had a report then.
+    /// Returns the sender's round-trip time; if there is one, the sender has received a report.
     pub(in crate::session) fn round_trip_time(&self) -> Option<Duration> {
         match self {
             Self::Tfrc(receiver, _) => receiver.round_trip_time(),
@@ -151,7 +152,7 @@ impl Reporter {
         }
     }
 
-    /// Bytes that the next report takes at most.
+    /// Returns the greatest length of the next report.
     pub(in crate::session) fn report_len(&self) -> usize {
         match self {
             Self::Tfrc(_, None) => TfrcFeedback::PACKET_LEN,
@@ -163,12 +164,12 @@ impl Reporter {
         }
     }
 
-    /// True if a report means something with a reception report alone.
+    /// Returns true if a report is valid only together with a reception report.
     pub(in crate::session) fn needs_reception_report(&self) -> bool {
         matches!(self, Self::App { .. })
     }
 
-    /// The report that goes with a compound, due or not, where all compounds take one along.
+    /// Returns the report for a compound, due or not, if every compound carries one.
     pub(in crate::session) fn take_report(
         &mut self,
         now: Instant,
@@ -179,7 +180,7 @@ impl Reporter {
         }
     }
 
-    /// The report that is due, if one is, and what is told of it.
+    /// Returns the report that is due, if one is, and the event about it.
     pub(in crate::session) fn poll_report(
         &mut self,
         now: Instant,
@@ -221,7 +222,7 @@ impl Reporter {
         Some((report, event))
     }
 
-    /// Writes a report that [`Reporter::poll_report`] gave.
+    /// Writes a report of [`Reporter::poll_report`].
     pub(in crate::session) fn write(
         &self,
         report: DueReport,

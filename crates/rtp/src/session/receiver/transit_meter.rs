@@ -1,4 +1,4 @@
-//! The transit times of packets since the last report.
+//! Measures the transit times of packets since the last report.
 
 use tfrc::Arrival;
 
@@ -11,14 +11,14 @@ pub(in crate::session) struct TransitMeter {
 }
 
 impl TransitMeter {
-    /// Takes in a packet that had not arrived before. Its timestamp is its send time in microseconds.
+    /// Records a packet that had not arrived before. Its timestamp is its send time in microseconds.
     pub(super) fn observe(&mut self, arrival: &Arrival) {
         let transit = (arrival.at.as_micros() as u32).wrapping_sub(arrival.timestamp);
         let bounds = self.bounds.get_or_insert(TransitBounds {
             least: transit,
             largest: transit,
         });
-        // Of times modulo 2^32 one is less than another that is ahead of it by less than half of that.
+        // A time modulo 2^32 precedes another if the other is ahead by less than half of 2^32.
         let is_before = |a: u32, b: u32| a.wrapping_sub(b).cast_signed() < 0;
         if is_before(transit, bounds.least) {
             bounds.least = transit;
@@ -27,7 +27,7 @@ impl TransitMeter {
         }
     }
 
-    /// The bounds since the last call; `None` if no packet arrived.
+    /// Returns the bounds since the last call; `None` if no packet arrived.
     pub(super) fn take(&mut self) -> Option<TransitBounds> {
         self.bounds.take()
     }
@@ -40,7 +40,7 @@ mod tests {
     use tfrc::time::Instant;
     use tfrc::units::Bytes;
 
-    /// The bounds of packets that left and arrived at these microseconds.
+    /// Returns the bounds for packets that left and arrived at these microseconds.
     fn bounds(packets: &[(u32, u64)]) -> Option<[u32; 2]> {
         let mut meter = TransitMeter::default();
         for (timestamp, at) in packets {
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn transit_bounds_hold_across_the_wrap() {
-        // The sender's clock wraps between the packets, and transit times are below zero.
+        // The sender's clock wraps between the packets, and transit times are negative.
         let packets = [(u32::MAX - 5, 4), (2, 14), (10, 20)];
         assert_eq!(bounds(&packets), Some([10, 12]));
         let behind = [(1_000, 900), (1_100, 1_150), (1_200, 1_100)];

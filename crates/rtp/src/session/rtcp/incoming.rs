@@ -1,4 +1,4 @@
-//! RTCP that arrives: a datagram is parsed once, and every reader shares the packets.
+//! Handles RTCP that arrives: a datagram is parsed once, and every reader shares the packets.
 
 use std::time::Duration;
 
@@ -52,7 +52,7 @@ impl Session {
         Ok(())
     }
 
-    /// True if a packet is about our source, which nobody can guess who never heard from us.
+    /// Returns true if a packet is about our source. A stranger who never received from us cannot guess it.
     fn is_about_us(&self, compound: &Compound<'_>) -> bool {
         compound.packets().any(|packet| match packet {
             Packet::SenderReport(_, mut blocks) | Packet::ReceiverReport(_, mut blocks) => {
@@ -93,7 +93,7 @@ impl Session {
 
     fn handle_sender_report(&mut self, author: u32, report: SenderReport) -> Result<(), Ignored> {
         let arrival = self.arrived;
-        // Before its first media packet there is nothing that a report could be about.
+        // Before the first media packet there is no media that a report could concern.
         let Some(inbound) = self.inbound.as_mut().filter(|_| report.ssrc == author) else {
             return Ok(());
         };
@@ -108,7 +108,7 @@ impl Session {
         Ok(())
     }
 
-    /// The round-trip time, as the sender of the media measured it.
+    /// Records the round-trip time that the sender of the media measured.
     fn handle_app(&mut self, author: u32, app: &App<'_>) -> Result<(), Ignored> {
         let told = TfrcApp::parse(app).map_err(|_| Ignored::BadRtcp)?;
         if let (Some(TfrcApp::RoundTrip(micros)), Some(inbound)) = (told, &mut self.inbound)
@@ -126,7 +126,7 @@ impl Session {
     fn handle_bye(&mut self) {
         self.peer.handle_bye(self.now);
         if let Some(outbound) = &mut self.outbound {
-            // It may come back, and will not speak first: we probe as if it had not come yet.
+            // The receiver may return, and will not send first: we probe as before its first packet.
             outbound.restart(self.now);
         }
         self.emit(EventKind::PeerLeft);

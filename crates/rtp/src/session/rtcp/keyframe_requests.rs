@@ -8,8 +8,8 @@ use crate::session::Session;
 use crate::session::event::EventKind;
 
 impl Session {
-    /// Asks the peer for a keyframe, at most once a round trip: what was asked for may be on its way.
-    /// Call it for as long as one is needed.
+    /// Requests a keyframe from the peer, at most once a round trip, because the keyframe may be on its way. Call
+    /// this for as long as one is needed.
     pub fn request_keyframe(&mut self, now: Instant) {
         let now = self.advance(now);
         let Some(inbound) = &self.inbound else { return };
@@ -17,7 +17,7 @@ impl Session {
             .want(now, inbound.reporter().round_trip_time());
     }
 
-    /// When a request may leave: now, or when the budget allows.
+    /// Returns when a request may leave: now, or when the budget permits.
     pub(in crate::session) fn keyframe_due(&self) -> Option<Instant> {
         let wanted = self.keyframes.wanted()?;
         let len = self.compound_len() + KeyframeRequest::PICTURE_LOSS_LEN;
@@ -26,7 +26,7 @@ impl Session {
         possible.then(|| wanted.max(self.budget.ready(cost)))
     }
 
-    /// True if a request is due; it is paid for then.
+    /// Returns true if a request is due, and charges the budget for it.
     pub(in crate::session) fn take_keyframe_request(&mut self, now: Instant) -> bool {
         let cost = KeyframeRequest::PICTURE_LOSS_LEN + LOWER_LAYERS;
         let due = self.keyframe_due().is_some_and(|due| due <= now);
@@ -42,7 +42,7 @@ impl Session {
         KeyframeRequest::PictureLoss.emit(self.ssrc, media_ssrc, buf)
     }
 
-    /// The peer may have asked for a keyframe of ours.
+    /// Handles a possible request of the peer for a keyframe of ours.
     pub(in crate::session) fn handle_payload_feedback(
         &mut self,
         author: u32,

@@ -1,4 +1,4 @@
-//! RTCP that leaves: compounds and feedback, each when it is due.
+//! Sends RTCP: compounds and feedback, each when it is due.
 
 use tfrc::Ecn;
 use tfrc::time::Instant;
@@ -11,12 +11,12 @@ use crate::session::receiver::reporter::{DueReport, ReportAddress};
 use crate::session::sender::outbound::Outbound;
 use crate::session::{CONTROL_BUFFER, Closing, Session};
 
-/// A sender report with a block.
+/// The length of a sender report with a block.
 const REPORT_LEN: usize = 28 + ReportBlock::LEN;
 
 impl Session {
-    /// Writes the next control packet (feedback, reports, BYE) that is due. `buf` must have
-    /// [`CONTROL_BUFFER`] bytes; with fewer nothing is written.
+    /// Writes the next control packet (feedback, reports, BYE) that is due. `buf` must have [`CONTROL_BUFFER`]
+    /// bytes; into a shorter buffer nothing is written.
     pub fn poll_transmit(&mut self, now: Instant, buf: &mut [u8]) -> Option<Transmit> {
         let now = self.advance(now);
         if buf.len() < CONTROL_BUFFER {
@@ -42,7 +42,7 @@ impl Session {
         })
     }
 
-    /// When TFRC's next report may leave: its own time, or when the budget allows.
+    /// Returns when TFRC's next report may leave: at its own time, or when the budget permits.
     pub(in crate::session) fn feedback_due(&self) -> Option<Instant> {
         let inbound = self.inbound.as_ref()?;
         if self.has_app_reports() && !self.config.reduced_size {
@@ -54,7 +54,7 @@ impl Session {
         affordable.then(|| inbound.release(due, ready))
     }
 
-    /// When the compound's timer expires, if there is anyone to send it to.
+    /// Returns when the compound's timer expires, if there is a peer.
     pub(in crate::session) fn compound_expiry(&self) -> Option<Instant> {
         let expiry = self.rtcp.expiry()?;
         let is_recent = |at: Option<Instant>| {
@@ -94,8 +94,8 @@ impl Session {
         (len > 0).then_some(len)
     }
 
-    /// True if the receiver, which waits for it to tell loss events apart, is to get the first round-trip time
-    /// early (RFC 4585 §3.2).
+    /// Returns true if the first round-trip time should be sent early (RFC 4585 §3.2). The receiver needs it to
+    /// separate loss events.
     fn must_send_round_trip(&self) -> bool {
         let outbound = self.outbound.as_ref().filter(|_| self.is_sending());
         self.config.reduced_size
@@ -103,7 +103,7 @@ impl Session {
             && outbound.is_some_and(|o| o.sends_round_trip() && o.rtt().is_some())
     }
 
-    /// The report, if it is due and the budget allows it.
+    /// Takes the report, if it is due and the budget permits it.
     fn take_feedback(&mut self, now: Instant) -> Option<DueReport> {
         if self.feedback_due()? > now {
             return None;
@@ -117,7 +117,7 @@ impl Session {
         Some(report)
     }
 
-    /// The report that a compound takes along, which RTCP's own bandwidth pays.
+    /// Takes the report for a compound, which RTCP's own bandwidth pays.
     fn take_report(&mut self, now: Instant) -> Option<DueReport> {
         let inbound = self.inbound.as_mut()?;
         let (report, event) = inbound.reporter_mut().take_report(now)?;
@@ -126,13 +126,13 @@ impl Session {
         Some(report)
     }
 
-    /// True if what we report of the peer's media goes with reception reports.
+    /// Returns true if our reports about the peer's media need reception reports.
     fn has_app_reports(&self) -> bool {
         let inbound = self.inbound.as_ref();
         inbound.is_some_and(|inbound| inbound.reporter().needs_reception_report())
     }
 
-    /// What the next report costs on the wire.
+    /// Returns the length of the next report on the wire.
     fn feedback_cost(&self) -> usize {
         let len = if self.may_reduce() {
             let with = if self.has_app_reports() {
@@ -147,8 +147,8 @@ impl Session {
         len + LOWER_LAYERS
     }
 
-    /// RFC 5506 §4.2.1 wants proof that feedback arrives before it is sent alone: the sender's
-    /// packets carry a round-trip time once it has had a report, and the first reports went out in
+    /// Returns true if feedback may be sent alone. RFC 5506 §4.2.1 requires proof that feedback arrives: the
+    /// sender's packets carry a round-trip time once it has received a report, and the first reports left in
     /// compounds.
     fn may_reduce(&self) -> bool {
         let inbound = self.inbound.as_ref();
@@ -168,12 +168,12 @@ impl Session {
         }
     }
 
-    /// The most that a compound may need.
+    /// Returns the greatest length of a compound.
     pub(in crate::session) fn compound_len(&self) -> usize {
         REPORT_LEN + sdes::cname_len(&self.config.cname) + self.report_len()
     }
 
-    /// What the next report needs alone.
+    /// Returns the length of the next report alone.
     fn report_len(&self) -> usize {
         let round_trip = match &self.outbound {
             Some(outbound) if outbound.sends_round_trip() => TfrcApp::ROUND_TRIP_LEN,
@@ -183,7 +183,7 @@ impl Session {
         round_trip + inbound.map_or(0, |inbound| inbound.reporter().report_len())
     }
 
-    /// Writes SR or RR, SDES and, if there is any, feedback (RFC 4585 §3.1: in this order).
+    /// Writes SR or RR, SDES and, if there is any, feedback, in the order of RFC 4585 §3.1.
     fn write_compound(&mut self, feedback: Option<DueReport>, buf: &mut [u8]) -> Option<usize> {
         let mut len = self.write_report(buf)?;
         len += sdes::emit_cname(self.ssrc, &self.config.cname, &mut buf[len..])?;

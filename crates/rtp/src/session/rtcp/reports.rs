@@ -1,4 +1,4 @@
-//! What a sender makes of the reports about its media.
+//! Handles the reports about media that this end sends.
 
 use tfrc::time::Instant;
 use tfrc::trace::Trace;
@@ -15,7 +15,7 @@ use crate::session::statistics::Ignored;
 use crate::session::{FeedbackMode, Session};
 
 impl Session {
-    /// Takes in p and X_recv as the receiver computed them.
+    /// Handles p and X_recv that the receiver computed.
     pub(in crate::session) fn handle_feedback(
         &mut self,
         author: u32,
@@ -32,7 +32,7 @@ impl Session {
         self.take_in_report(|outbound| outbound.handle_feedback(now, arrived, report))
     }
 
-    /// Notes what came of p and X_recv that a receiver computed.
+    /// Handles a report of p and X_recv by `handle`, and emits the events that follow.
     fn take_in_report(
         &mut self,
         handle: impl FnOnce(&mut Outbound) -> Result<Option<Trace>, Ignored>,
@@ -48,7 +48,7 @@ impl Session {
         Ok(())
     }
 
-    /// Takes in p and X_recv as they come in an APP packet, with the reception report that they came with.
+    /// Handles p and X_recv of an APP packet, together with the reception report in the same datagram.
     pub(in crate::session) fn handle_reception(
         &mut self,
         author: u32,
@@ -80,9 +80,10 @@ impl Session {
         self.take_in_report(|outbound| outbound.handle_reception(now, arrived, block, &told))
     }
 
-    /// Takes in all reports of arrivals in a datagram together: other people's receivers save them up, and may send them in
-    /// several. One that is refused takes nothing from the others, and is counted beside them; alone it is why the
-    /// datagram is ignored.
+    /// Handles all reports of arrivals in a datagram together, because some receivers collect reports and send
+    /// several.
+    ///
+    /// A refused report is counted and does not affect the others. If all are refused, the datagram is ignored.
     pub(in crate::session) fn handle_arrivals(
         &mut self,
         author: u32,
@@ -138,9 +139,8 @@ impl Session {
         Ok(())
     }
 
-    /// Takes in a reception report about us. Before the first feedback its round trip sets the initial rate
-    /// (RFC 5348 §4.2, RFC 3550 §6.4.1): who is allowed one packet a second may wait long for a receiver
-    /// that reports once a frame.
+    /// Handles a reception report about us. Before the first feedback its round trip sets the initial rate (RFC
+    /// 5348 §4.2, RFC 3550 §6.4.1): at one packet a second, a receiver that reports once a frame may report late.
     pub(in crate::session) fn handle_block(&mut self, block: &ReportBlock) {
         self.emit(EventKind::ReceptionReport {
             fraction_lost: block.fraction_lost,
@@ -154,7 +154,7 @@ impl Session {
         }
     }
 
-    /// Tells of the peer that it was caught, or that it is held for what was caught before, if so.
+    /// Emits an event if the peer lied, or if a receiver at its host lied `again`.
     pub(in crate::session) fn emit_lie(&mut self, again: bool) {
         let lie = self.outbound.as_ref().and_then(Outbound::lie);
         if let (Some(lie), Some(address), Some(ssrc)) = (lie, self.peer.address(), self.peer.ssrc())

@@ -1,4 +1,4 @@
-//! The round-trip time that sender reports and the answers to them give (RFC 3550 §6.4.1).
+//! Measures the round-trip time by sender reports and the reception reports that answer them (RFC 3550 §6.4.1).
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,19 +8,19 @@ use tfrc::time::Instant;
 use crate::ntp::NtpTime;
 use crate::packet::rtcp::ReportBlock;
 
-/// Reports that are remembered: those of over a second at ten a second, and of a path across the world where
-/// they leave every 400 µs for TFRC's sake.
+/// The number of remembered reports: over a second at ten a second, or the round trip of a path across the world if
+/// TFRC makes them leave every 400 µs.
 const REMEMBERED: usize = 1_024;
 
-/// The sender reports that left last.
+/// The last sender reports.
 #[derive(Debug, Default)]
 pub(in crate::session) struct SentReports {
-    /// What the receiver echoes of one, and when it left.
+    /// The part of each report that a receiver echoes, and the departure of the report.
     sent: VecDeque<(u32, Instant)>,
 }
 
 impl SentReports {
-    /// A report with this time left.
+    /// Records a report with this time.
     pub(in crate::session) fn handle_sent(&mut self, now: Instant, ntp: NtpTime) {
         if self.sent.len() == REMEMBERED {
             self.sent.pop_front();
@@ -28,8 +28,8 @@ impl SentReports {
         self.sent.push_back((ntp.middle(), now));
     }
 
-    /// The round trip that a reception report shows which came at `arrival`: `None` if it answers no report
-    /// of ours, or sooner than it says it waited.
+    /// Returns the round trip by a reception report that arrived at `arrival`. Returns `None` if the report answers
+    /// none of ours, or arrived sooner than the delay that it states.
     pub(in crate::session) fn round_trip(
         &self,
         arrival: Instant,

@@ -1,4 +1,4 @@
-//! When a full compound report leaves (RFC 3550 §6.2, §6.3, §A.7).
+//! Decides when a full compound report leaves (RFC 3550 §6.2, §6.3, §A.7).
 
 use std::time::Duration;
 
@@ -7,27 +7,27 @@ use tfrc::units::{Rate, duration_from_secs};
 
 use crate::session::random::Random;
 
-/// The share of the session bandwidth that is RTCP's (RFC 3550 §6.2).
+/// The share of the session bandwidth for RTCP (RFC 3550 §6.2).
 const RTCP_FRACTION: f64 = 0.05;
-/// e - 3/2: what the reconsideration of a timer shortens its interval by on average (§6.3.1).
+/// e - 3/2: the average factor by which the timer's reconsideration shortens its interval (§6.3.1).
 const COMPENSATION: f64 = 1.218_281_828_459_045;
-/// The reduced minimum interval is this over the session bandwidth in kb/s (§6.2).
+/// The dividend of the reduced minimum interval, whose divisor is the session bandwidth in kb/s (§6.2).
 const REDUCED_MINIMUM_SECS_KBPS: f64 = 360.0;
-/// Ten compounds a second serve any session, however wide; and the timer must not stand still.
+/// The least minimum interval: ten compounds a second suffice for any bandwidth, and the timer must advance.
 pub(in crate::session) const LEAST_MINIMUM: Duration = Duration::from_millis(100);
-/// Where TFRC depends on compounds; 360/kbps comes down to it at 3.6 Gb/s.
+/// The least minimum interval where TFRC depends on compounds; the quotient of §6.2 reaches it at 3.6 Gb/s.
 pub(in crate::session) const LEAST_MINIMUM_OF_APP: Duration = Duration::from_micros(100);
-/// IPv4 and UDP headers, which count as well (§6.2).
+/// The length of IPv4 and UDP headers, which count as well (§6.2).
 pub(in crate::session) const LOWER_LAYERS: usize = 28;
 
-/// Who is in the session, as the interval depends on it.
+/// The members of the session, on which the interval depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::session) struct Members {
-    /// All, ourselves included.
+    /// The number of members, including ourselves.
     pub(in crate::session) all: u32,
-    /// Those that send media.
+    /// The number of members that send media.
     pub(in crate::session) senders: u32,
-    /// Whether we are among them.
+    /// True if we send media.
     pub(in crate::session) we_send: bool,
 }
 
@@ -35,7 +35,7 @@ pub(in crate::session) struct Members {
 #[derive(Debug)]
 pub(in crate::session) struct RtcpTimer {
     random: Random,
-    /// Bytes per second for RTCP.
+    /// The bytes per second for RTCP.
     bandwidth: f64,
     minimum: f64,
     average_size: f64,
@@ -45,8 +45,8 @@ pub(in crate::session) struct RtcpTimer {
 }
 
 impl RtcpTimer {
-    /// A timer that does not run yet, whose minimum interval is `least` or longer. `first_size` is the likely
-    /// size of the first compound.
+    /// Creates a timer that does not run yet, with a minimum interval of at least `least`. `first_size` is the
+    /// likely size of the first compound.
     pub(in crate::session) fn new(
         random: Random,
         session_bandwidth: Rate,
@@ -70,13 +70,13 @@ impl RtcpTimer {
         self.next.get_or_insert(now);
     }
 
-    /// When it expires, if it runs.
+    /// Returns when the timer expires, if it runs.
     pub(in crate::session) fn expiry(&self) -> Option<Instant> {
         self.next
     }
 
-    /// True if a compound is due now. An expiry is reconsidered (§6.3.6): if a fresh interval ends
-    /// later, so does the timer.
+    /// Returns true if a compound is due now. An expiry is reconsidered (§6.3.6): if a fresh interval ends later,
+    /// the timer continues until then.
     pub(in crate::session) fn is_due(&mut self, now: Instant, members: Members) -> bool {
         if self.next.is_none_or(|next| next > now) {
             return false;
@@ -92,7 +92,7 @@ impl RtcpTimer {
         false
     }
 
-    /// A compound of `size` bytes left.
+    /// Records that a compound of `size` bytes left.
     pub(in crate::session) fn handle_sent(&mut self, now: Instant, size: usize, members: Members) {
         self.average(size);
         self.before_previous = self.previous;
@@ -100,12 +100,12 @@ impl RtcpTimer {
         self.next = Some(now + self.interval(members));
     }
 
-    /// A compound of `size` bytes came.
+    /// Records that a compound of `size` bytes arrived.
     pub(in crate::session) fn handle_received(&mut self, size: usize) {
         self.average(size);
     }
 
-    /// When the last report but one left: who has sent media since is a sender (§6.3.8).
+    /// Returns when the last report but one left: a member that has sent media since is a sender (§6.3.8).
     pub(in crate::session) fn before_previous(&self) -> Option<Instant> {
         self.before_previous
     }
@@ -114,7 +114,7 @@ impl RtcpTimer {
         self.average_size += ((size + LOWER_LAYERS) as f64 - self.average_size) / 16.0;
     }
 
-    /// A random interval (§A.7).
+    /// Draws a random interval (§A.7).
     fn interval(&mut self, members: Members) -> Duration {
         let (all, senders) = (f64::from(members.all), f64::from(members.senders));
         let (count, bandwidth) = match (senders <= 0.25 * all, members.we_send) {
@@ -146,7 +146,7 @@ mod tests {
         )
     }
 
-    /// The intervals between `count` compounds, the timer served the moment it expires.
+    /// Returns the intervals between `count` compounds, if the timer is served the moment it expires.
     fn intervals(timer: &mut RtcpTimer, count: usize, members: Members) -> Vec<f64> {
         timer.start(Instant::ZERO);
         let mut sent: Vec<Instant> = Vec::new();
@@ -175,7 +175,7 @@ mod tests {
         let mut timer = timer(1e6);
         let intervals = intervals(&mut timer, 4_000, CALL);
         let mean = intervals.iter().sum::<f64>() / 4_000.0;
-        // RFC 3550 §6.3.1: reconsideration makes up for the division by e - 3/2.
+        // Reconsideration cancels the division by e - 3/2 (RFC 3550 §6.3.1).
         assert!((mean / 0.36 - 1.0).abs() < 0.02, "{mean}");
         let (low, high) = (0.36 * 0.5 / COMPENSATION, 0.36 * 1.5 / COMPENSATION);
         assert!(intervals.iter().all(|&i| i > low && i < high));
@@ -183,8 +183,8 @@ mod tests {
 
     #[test]
     fn a_narrow_session_spends_no_more_than_its_share() {
-        // 16 kb/s: 5 % are 100 B/s, of which a compound of 128 B takes 2.56 s for two members,
-        // but the minimum of 22.5 s is longer; at 1 Gb/s it would vanish and is held.
+        // At 16 kb/s, 5 % are 100 B/s, of which a compound of 128 B takes 2.56 s for two members, but the minimum
+        // of 22.5 s is longer. At 1 Gb/s the minimum would vanish, and [`LEAST_MINIMUM`] bounds it.
         let mean = |bandwidth: f64| {
             let list = intervals(&mut timer(bandwidth), 4_000, CALL);
             list.iter().sum::<f64>() / 4_000.0
@@ -194,7 +194,7 @@ mod tests {
         assert!((mean(1e9) / 0.1 - 1.0).abs() < 0.02);
     }
 
-    /// The `hdtv` paper, §6: "a report every 400 µs on average" at 850 Mb/s.
+    /// The paper `hdtv` §6 has "a report every 400 µs on average" at 850 Mb/s.
     #[test]
     fn a_session_of_hdtv_may_report_every_400_microseconds() {
         let bandwidth = Rate::from_bits_per_sec(850e6);

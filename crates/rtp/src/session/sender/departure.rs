@@ -1,4 +1,4 @@
-//! Departures: when the next packet may leave, and what it is.
+//! Departures of media: when the next packet may leave, and its content.
 
 use tfrc::Ecn;
 use tfrc::time::Instant;
@@ -13,9 +13,10 @@ use crate::session::media::MediaInfo;
 use crate::session::{Closing, Session};
 
 impl Session {
-    /// When the next media packet may leave: not after `now` if at once. `None` while none may (no
-    /// peer yet or none that a second packet confirmed, given up, closed, or a session that only
-    /// receives).
+    /// Returns when the next media packet may leave; a time up to `now` means at once.
+    ///
+    /// Returns `None` while no packet may leave: there is no peer, or none that a second packet confirmed; media
+    /// stopped; the session is closed or only receives.
     pub fn next_departure(&self, now: Instant) -> Option<Instant> {
         self.departure(now).ok()
     }
@@ -26,7 +27,7 @@ impl Session {
         }
         let outbound = self.outbound.as_ref().ok_or(NotSent::ReceivesOnly)?;
         self.peer.address().ok_or(NotSent::NoPeer)?;
-        // A peer that is not confirmed gets no more bytes than it sent, and confirms itself by sending on.
+        // A peer that is not confirmed gets no more bytes than it sent. Its next packet confirms it.
         if !self.peer.allows(outbound.packet_size()) {
             return Err(NotSent::UnconfirmedPeer);
         }
@@ -51,12 +52,13 @@ impl Session {
         Ok(())
     }
 
-    /// Bytes that TFRC counts of a media packet besides its payload; 0 for a session that only receives.
+    /// Returns the bytes of a media packet that TFRC counts besides its payload; 0 for a session that only
+    /// receives.
     pub fn packet_overhead(&self) -> usize {
         self.outbound.as_ref().map_or(0, Outbound::headers_len)
     }
 
-    /// Bytes of payload that fit into a packet; 0 for a session that only receives.
+    /// Returns the bytes of payload that fit into a packet; 0 for a session that only receives.
     pub fn payload_capacity(&self) -> usize {
         let Some(outbound) = &self.outbound else {
             return 0;
@@ -66,13 +68,12 @@ impl Session {
             .saturating_sub(outbound.headers_len() + outbound.repair_overhead())
     }
 
-    /// The extended sequence number that the next media packet will have; 0 for a session that only
-    /// receives.
+    /// Returns the extended sequence number of the next media packet; 0 for a session that only receives.
     pub fn next_sequence(&self) -> u32 {
         self.outbound.as_ref().map_or(0, Outbound::sequence)
     }
 
-    /// From now on media packets have this payload type, held to the ranges of
+    /// Sets the payload type of media packets from now on, within the ranges of
     /// [`SendConfig::payload_type`](crate::session::SendConfig::payload_type).
     pub fn set_payload_type(&mut self, payload_type: u8) {
         if let Some(outbound) = &mut self.outbound {
@@ -80,15 +81,15 @@ impl Session {
         }
     }
 
-    /// Bytes of a repair packet's payload; 0 for a session that sends none. Whatever media packets carry, what
-    /// [`Encoder`](crate::packet::flexfec::Encoder) makes of them fits.
+    /// Returns the length of a repair packet's payload; 0 for a session without repair packets. The payloads of an
+    /// [`Encoder`](crate::packet::flexfec::Encoder) fit, whatever the media packets contain.
     pub fn repair_capacity(&self) -> usize {
         let Some(outbound) = &self.outbound else {
             return 0;
         };
         match outbound.repair_overhead() {
             0 => 0,
-            // The contributing source is a header here.
+            // The contributing source counts as a header here.
             _ => outbound
                 .packet_size()
                 .saturating_sub(outbound.headers_len() + 4),
@@ -99,8 +100,8 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`next_departure`](Self::next_departure) does not allow it, the payload exceeds
-    /// [`payload_capacity`](Self::payload_capacity), or `buf` is too short. Nothing is sent then.
+    /// Returns an error, and sends nothing, if [`next_departure`](Self::next_departure) does not permit a packet,
+    /// the payload exceeds [`payload_capacity`](Self::payload_capacity), or `buf` is too short.
     pub fn write_media(
         &mut self,
         now: Instant,
@@ -124,8 +125,8 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// As [`write_media`](Self::write_media), with [`repair_capacity`](Self::repair_capacity) as the bound; or the
-    /// session sends no repair packets.
+    /// Returns the errors of [`write_media`](Self::write_media), with [`repair_capacity`](Self::repair_capacity) as
+    /// the bound, and one if the session sends no repair packets.
     pub fn write_repair(
         &mut self,
         now: Instant,
@@ -144,7 +145,7 @@ impl Session {
         self.handle_sent(now, len, ecn)
     }
 
-    /// Writes an RTP packet with our extensions; gives its length.
+    /// Writes an RTP packet with our extensions, and returns its length.
     fn write_rtp(
         &self,
         now: Instant,
@@ -177,7 +178,7 @@ impl Session {
         Ok(len)
     }
 
-    /// A packet of `len` bytes leaves.
+    /// Records that a packet of `len` bytes leaves.
     fn handle_sent(&mut self, now: Instant, len: usize, ecn: Ecn) -> Result<Transmit, NotSent> {
         let destination = self.peer.address().ok_or(NotSent::NoPeer)?;
         self.peer.handle_sent(len);
@@ -189,12 +190,13 @@ impl Session {
         })
     }
 
-    /// The share of packets that did not arrive, in [0, 1], by the last reception reports; 0 before the second.
+    /// Returns the share of packets that did not arrive, in [0, 1], by the last reception reports; 0 before the
+    /// second.
     pub fn reported_loss(&self) -> f64 {
         self.outbound.as_ref().map_or(0.0, Outbound::reported_loss)
     }
 
-    /// True if we have sent media since the report before the last (RFC 3550 §6.3.8).
+    /// Returns true if we have sent media since the report before the last (RFC 3550 §6.3.8).
     pub(in crate::session) fn is_sending(&self) -> bool {
         let last = self.outbound.as_ref().and_then(Outbound::last_departure);
         last.is_some_and(|last| self.rtcp.before_previous().is_none_or(|then| last >= then))

@@ -11,36 +11,38 @@ use tfrc::units::{Bytes, LossEventRate, Rate};
 use super::rate_source::Breach;
 use super::reception::{REMEMBERED, Reception};
 
-/// The rate where nobody reports anything: that of two telephone calls, which the Internet carries without
-/// congestion control (RFC 3714 §3), and a picture a second or more.
+/// The rate without any report: that of two telephone calls, which the Internet carries without congestion control
+/// (RFC 3714 §3). A video gets a picture a second or more.
 pub(super) const BLIND_RATE: Rate = Rate::from_bytes_per_sec(16_000.0);
-/// So long no RTCP at all shows that none will come: a report is due within half its interval of five
-/// seconds at first, randomised by half (RFC 3550 §6.2, §6.3.1).
+/// The time without RTCP after which none is expected: a report is due within half its interval of five seconds at
+/// first, randomised by half (RFC 3550 §6.2, §6.3.1).
 pub(super) const BLIND_AFTER: Duration = Duration::from_secs(5);
-/// Reception reports without feedback show that none will come, so long after the first packet.
+/// The time from the first packet after which reception reports without feedback show that the receiver sends none.
 pub(super) const REPORTS_AFTER: Duration = Duration::from_secs(2);
-/// Three intervals of five seconds without a report (RFC 8083 §4.1).
+/// The time without a report that trips a breaker: three intervals of five seconds (RFC 8083 §4.1).
 pub(super) const REPORT_TIMEOUT: Duration = Duration::from_secs(15);
-/// Reports without a new packet: k of RFC 8083 §4.2, whose other terms are below the report interval here.
+/// The reports without a new packet that trip a breaker: k of RFC 8083 §4.2, whose other terms are below the report
+/// interval here.
 const MEDIA_TIMEOUT: u32 = 5;
-/// Reports in CB_INTERVAL at least (RFC 8083 §4.3).
+/// The least number of reports in CB_INTERVAL (RFC 8083 §4.3).
 const LEAST_REPORTS: usize = 3;
-/// How far above a TCP's rate is too far, and what is left after the first time (RFC 8083 §4.3).
+/// The excess over a TCP's rate that trips a breaker, and the divisor of the rate after the first time (RFC 8083
+/// §4.3).
 const EXCESS: f64 = 10.0;
-/// The rate grows by this share a second, whatever the interval between reports, up to
-/// [`LONGEST_STEP`]: what overfills a queue within an interval is a fifth at most, and a twentieth once a
-/// loss has shown where the path ends.
+/// The share by which the rate grows in a second, over at most [`LONGEST_STEP`] of an interval between reports. The
+/// rate thus overfills a queue by at most a fifth within an interval, and by a twentieth after a loss.
 const GROWTH: f64 = 0.05;
 const GROWTH_AFTER_LOSS: f64 = 0.01;
 const LONGEST_STEP: Duration = Duration::from_secs(5);
-/// The round trip where no report shows one (RFC 8085 §3.1.1).
+/// The round trip where no report gives one (RFC 8085 §3.1.1).
 const UNKNOWN_ROUND_TRIP: Duration = Duration::from_secs(1);
 /// t_mbi: a packet in this time is always allowed (RFC 5348 §4.3).
 const MAX_BACKOFF: Duration = Duration::from_secs(64);
 
-/// The next rate after `rate`, for packets of this size: no more than the equation gives for the worse of
-/// the last loss, the average and what is left of what feedback told before at this host, reached slowly, and raised no further
-/// than twice what came.
+/// Returns the next rate after `rate`, for packets of this size.
+///
+/// The equation bounds the rate, at the largest of the last loss, the average loss and the inherited p of the host.
+/// The rate approaches this bound slowly, and stays below twice the rate at which packets arrived.
 pub(super) fn next_rate(
     rate: Rate,
     packet: Bytes,
@@ -65,7 +67,7 @@ pub(super) fn next_rate(
     grown.min(allowed).max(packet / MAX_BACKOFF)
 }
 
-/// The circuit breaker that trips at what was sent last, if one does.
+/// Returns the circuit breaker that the last interval trips, if any.
 pub(super) fn breach(rate: Rate, packet: Bytes, reception: &Reception) -> Option<Breach> {
     if reception.stalled() >= MEDIA_TIMEOUT {
         return Some(Breach::NoMedia);
@@ -86,12 +88,12 @@ pub(super) fn breach(rate: Rate, packet: Bytes, reception: &Reception) -> Option
     (rate > tcp * EXCESS).then_some(Breach::Congestion)
 }
 
-/// Rates that were cut once.
+/// Returns the rate after the first breach.
 pub(super) fn cut(rate: Rate) -> Rate {
     rate / EXCESS
 }
 
-/// When reports have been missing for too long, if any ever came.
+/// Returns when reports have been missing for too long, if any ever arrived.
 pub(super) fn report_expiry(reception: &Reception) -> Option<Instant> {
     reception.heard().map(|heard| heard + REPORT_TIMEOUT)
 }
@@ -104,7 +106,7 @@ mod tests {
     const PACKET: Bytes = Bytes::new(1_200);
     const ROUND_TRIP: Duration = Duration::from_millis(100);
 
-    /// Reports five seconds apart, each with such a share of 256 packets lost.
+    /// Returns the state after reports five seconds apart, each with this share of 256 packets lost.
     fn reported(lost: &[u8], round_trip: Option<Duration>) -> Reception {
         let mut reception = Reception::default();
         reception.handle_block(Instant::ZERO, &block(0, 0), round_trip, 0);
@@ -116,7 +118,7 @@ mod tests {
         reception
     }
 
-    /// The next rate at a host of which nothing was known before.
+    /// Returns the next rate at a host without an inherited p.
     fn clean(rate: Rate, reception: &Reception) -> Rate {
         next_rate(rate, PACKET, reception, LossEventRate::ZERO)
     }
@@ -135,7 +137,7 @@ mod tests {
         let at_once = clean(wide, &reported(&[26], Some(ROUND_TRIP)));
         let p = LossEventRate::new(26.0 / 256.0);
         assert_eq!(at_once, equation::rate(PACKET, ROUND_TRIP, p));
-        // What eight reports averaged holds it back after the loss is over.
+        // The average over eight reports limits the rate after the loss is over.
         let after = clean(wide, &reported(&[26, 0], Some(ROUND_TRIP)));
         assert!(at_once < after && after < at_once * 4.0, "{after:?}");
         let unknown = clean(wide, &reported(&[26], None));
@@ -147,7 +149,7 @@ mod tests {
         let wide = Rate::from_bits_per_sec(2e7);
         let (silent, rare) = (reported(&[0], None), LossEventRate::new(1e-4));
         assert_eq!(next_rate(wide, PACKET, &silent, rare), BLIND_RATE);
-        // The reports tell of one packet in 256 now and then.
+        // The reports show a loss of one packet in 256 now and then.
         let told = reported(&[1, 0, 0, 0, 0, 0, 0, 0], None);
         assert!(clean(wide, &told) <= BLIND_RATE);
     }

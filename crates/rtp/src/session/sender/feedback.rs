@@ -1,4 +1,4 @@
-//! Feedback that arrives: the sent packets that it answers, TFRC's step, and the sample of the path.
+//! Handles feedback: finds the packets that it answers, and updates TFRC and the path sample.
 
 use tfrc::Feedback;
 use tfrc::time::{Duration, Instant};
@@ -23,7 +23,7 @@ const GROUPING_DIVISOR_OF_RTT: u32 = 32;
 const GROUPING_TIME_WITHOUT_RTT: Duration = Duration::from_millis(1);
 
 impl Outbound {
-    /// Takes in feedback that arrived at `arrival`, or says why not.
+    /// Handles feedback that arrived at `arrival`, or returns the reason to ignore it.
     pub(in crate::session) fn handle_feedback(
         &mut self,
         now: Instant,
@@ -38,7 +38,7 @@ impl Outbound {
             .departure_of(arrival, feedback.timestamp)
             .ok_or(Ignored::StaleFeedback)?;
         let delay = feedback.delay();
-        // A round trip takes time: one of nothing would make the allowed rate what the report likes.
+        // A round trip takes time: with a round trip of zero the report could claim any rate.
         if arrival.saturating_since(sent_at) <= delay {
             return Err(Ignored::StaleFeedback);
         }
@@ -75,7 +75,7 @@ impl Outbound {
         let loss_event_rate = feedback.p().max(inherited);
         let loss_event = loss_event_rate > sender.loss_event_rate();
         self.sample.add_losses(loss_event, 0);
-        // The time between the kernel's receipt and ours is no part of the round trip.
+        // The time between the kernel's receipt and this call does not belong to the round trip.
         let waited = now.saturating_since(arrival);
         Ok(Some(sender.handle_feedback(
             now,
@@ -88,7 +88,8 @@ impl Outbound {
         )))
     }
 
-    /// Takes in p and X_recv that came at `arrival` with a reception report, or says why not.
+    /// Handles p and X_recv that arrived at `arrival` with a reception report, or returns the reason to ignore
+    /// them.
     pub(in crate::session) fn handle_reception(
         &mut self,
         now: Instant,
@@ -102,10 +103,11 @@ impl Outbound {
         self.handle_feedback(now, arrival, told.about(timestamp))
     }
 
-    /// Lets `read` hold the reports of arrivals in a datagram against the sent packets, or gives the reason for none.
+    /// Lets `read` compare the reports of arrivals in a datagram with the sent packets, or returns the reason for
+    /// none.
     ///
-    /// `read` gives false if every report was refused. The others are counted together when [`Outbound::arrivals_due`]
-    /// says.
+    /// `read` returns false if every report was refused. The others are counted together at
+    /// [`Outbound::arrivals_due`].
     pub(in crate::session) fn ingest_arrivals(
         &mut self,
         arrival: Instant,
@@ -138,13 +140,13 @@ impl Outbound {
         Ok(())
     }
 
-    /// When uncounted reports are counted, if there are any.
+    /// Returns when uncounted reports are counted, if there are any.
     pub(in crate::session) fn arrivals_due(&self) -> Option<Instant> {
         self.feedback.uncounted.map(|reports| reports.due)
     }
 
-    /// Counts the uncounted reports: p and X_recv go to TFRC, and the signal to the sample of the path. Gives the reason if
-    /// the reports have no effect.
+    /// Counts the uncounted reports: p and X_recv go to TFRC, and the signal to the path sample. Returns the reason
+    /// if the reports have no effect.
     pub(in crate::session) fn settle_arrivals(
         &mut self,
         now: Instant,
@@ -180,7 +182,7 @@ impl Outbound {
         let Control::Tfrc(sender) = &mut self.rate.control else {
             return Ok(None);
         };
-        // A vector tells no arrival times.
+        // A vector has no arrival times.
         self.sample
             .set_signal(if self.config.feedback == FeedbackMode::Sack {
                 let trip = reports.arrival.saturating_since(feedback.sent_at);
@@ -192,7 +194,7 @@ impl Outbound {
             } else {
                 PathSignal::Deliveries
             });
-        // The time between the kernel's receipt and ours is no part of the round trip.
+        // The time between the kernel's receipt and this call does not belong to the round trip.
         let delay = feedback.delay + now.saturating_since(reports.arrival);
         let feedback = Feedback { delay, ..feedback };
         Ok(Some(sender.handle_feedback(now, &feedback)))

@@ -10,31 +10,31 @@ use crate::session::statistics::Ignored;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UncountedReports {
     pub(super) due: Instant,
-    /// When the last of them arrived.
+    /// The arrival of the last report.
     pub(super) arrival: Instant,
-    /// The reports refused before the first of them.
+    /// The arrivals that were refused before the first report.
     pub(super) refused: RefusedArrivals,
 }
 
 /// The feedback of the present receiver so far.
 #[derive(Debug)]
 pub(super) struct FeedbackState {
-    /// A report of the configured format arrived since the receiver began.
+    /// A report of the configured format has arrived from the present receiver.
     pub(super) has_feedback: bool,
-    /// RTCP about our media arrived, of any kind.
+    /// RTCP of any kind about our media has arrived.
     pub(super) has_rtcp: bool,
-    /// Reports of arrivals that are not counted yet.
+    /// The reports of arrivals that are not counted yet.
     pub(super) uncounted: Option<UncountedReports>,
-    /// When the packet left that feedback was last about, and that feedback.
+    /// The departure of the packet that the last feedback answered, and that feedback.
     last_echo: Option<(Instant, TfrcFeedback)>,
-    /// Transport-wide number of the first packet to the present receiver.
+    /// The transport-wide number of the first packet to the present receiver.
     first: u32,
-    /// Packets from the first on that reports can have been about.
+    /// The number of packets, from the first on, that reports can cover.
     reported: u64,
 }
 
 impl FeedbackState {
-    /// The first packet will have the transport-wide number `first`.
+    /// Creates the state; the first packet will have the transport-wide number `first`.
     pub(super) fn new(first: u32) -> Self {
         Self {
             has_feedback: false,
@@ -46,8 +46,8 @@ impl FeedbackState {
         }
     }
 
-    /// A receiver begins with the packet of the transport-wide number `first`. The last echo stays: it guards against
-    /// replays.
+    /// Restarts for a receiver whose first packet has the transport-wide number `first`. The last echo remains,
+    /// because it guards against replays.
     pub(super) fn restart(&mut self, first: u32) {
         self.has_feedback = false;
         self.uncounted = None;
@@ -61,7 +61,7 @@ impl FeedbackState {
         feedback: TfrcFeedback,
     ) -> Result<(), Ignored> {
         if let Some((last_sent_at, last)) = self.last_echo {
-            // Packets of a burst may share a send time, and the delays since two of them cannot be compared.
+            // Packets of a burst may share a send time, so the delays since two of them cannot be compared.
             if sent_at < last_sent_at || feedback == last {
                 return Err(Ignored::Replayed);
             }
@@ -70,18 +70,18 @@ impl FeedbackState {
         Ok(())
     }
 
-    /// The last feedback that passed [`FeedbackState::check_echo`].
+    /// Returns the last feedback that passed [`FeedbackState::check_echo`].
     pub(super) fn last(&self) -> Option<TfrcFeedback> {
         self.last_echo.map(|(_, feedback)| feedback)
     }
 
-    /// Packets that reports can have been about.
+    /// Returns the number of packets that reports can cover.
     pub(super) fn reported(&self) -> u64 {
         self.reported
     }
 
-    /// A report arrived before the packet of the transport-wide number `next` left. No report is about the
-    /// packets in flight yet.
+    /// Records a report that arrived before the packet of the transport-wide number `next` left. No report covers
+    /// the packets in flight yet.
     pub(super) fn handle_report(&mut self, next: u32, in_flight: u64) {
         let sent = u64::from(next.wrapping_sub(self.first));
         self.reported = self.reported.max(sent.saturating_sub(in_flight));

@@ -1,21 +1,21 @@
-//! What a sender does to a packet now and then, so that a receiver which lies shows itself.
+//! Left-out numbers and test marks, by which a sender detects a receiver that lies.
 
 use crate::session::random::Random;
 
-/// Packets from one number that no packet has to the next, on average: it costs that share of the rate, 0.2 %, and a
-/// receiver that hides every loss is caught after a thousand packets.
+/// The average number of packets from one left-out number to the next. The cost is that share of the rate, 0.2 %; a
+/// receiver that hides every loss is detected after about a thousand packets.
 const LEFT_OUT: u64 = 500;
 
-/// Packets from one mark of the sender's own to the next, on average: they hide that share of the path's marks, 1.6 %,
-/// and three that do not come back end ECN.
+/// The average number of packets from one mark of the sender to the next. They hide that share of the path's marks,
+/// 1.6 %; three marks that do not return end ECN.
 const MARKED: u64 = 64;
 
-/// The gaps and marks by which a receiver that lies shows itself.
+/// The two traps for a receiver that lies.
 #[derive(Debug)]
 pub(super) struct ReceiverTraps {
-    /// Numbers that no packet has.
+    /// The numbers that no packet has.
     pub(super) gaps: Gaps,
-    /// Packets that leave with a mark of the sender's own.
+    /// The packets that leave with a mark of the sender's own.
     pub(super) test_marks: Gaps,
 }
 
@@ -28,13 +28,13 @@ impl ReceiverTraps {
     }
 }
 
-/// When the next packet's turn is. Nobody but the sender knows before reports tell.
+/// Random gaps between packets, which only the sender knows before reports arrive.
 #[derive(Debug)]
 pub(super) struct Gaps {
     random: Random,
-    /// Packets from one to the next, on average.
+    /// The average number of packets in a gap.
     spacing: u64,
-    /// Packets until the next.
+    /// The number of packets until the gap ends.
     left: u64,
 }
 
@@ -48,8 +48,8 @@ impl Gaps {
         }
     }
 
-    /// A packet leaves: is it the next one's turn? A number is left out only between frames, whose payload formats may
-    /// take what is missing within one for lost.
+    /// Counts a packet that leaves, and returns true if a gap ends. A number is left out only between frames,
+    /// because payload formats may take a missing number within a frame for a loss.
     pub(super) fn is_next(&mut self, ends_frame: bool) -> bool {
         self.left = self.left.saturating_sub(1);
         let is_next = self.left == 0 && ends_frame;
@@ -60,7 +60,7 @@ impl Gaps {
     }
 }
 
-/// Uniform, with `spacing` as its mean.
+/// Draws a uniform number with the mean `spacing`.
 fn draw(random: &mut Random, spacing: u64) -> u64 {
     1 + random.next_u64() % (2 * spacing - 1)
 }

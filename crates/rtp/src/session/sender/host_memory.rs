@@ -1,4 +1,4 @@
-//! What is remembered of the hosts that receivers are or were at.
+//! The memory of hosts at which receivers are or were.
 
 use std::net::IpAddr;
 
@@ -10,33 +10,35 @@ use tfrc::units::LossEventRate;
 use super::hosts::Hosts;
 use super::lie::Lie;
 
-/// So long after the last feedback what it said of the path is out of date: five minutes, as RFC 7661 has it for a
-/// congestion window that is not used. Who waits as long for another slow start (3/p packets) has less than one that stays
-/// (1.2/√p a round trip), but where a path of 100 ms loses less than one packet in a million.
+/// The time after the last feedback at which the remembered path is out of date: five minutes, as in RFC 7661 for
+/// an unused congestion window.
+///
+/// A receiver gains nothing by waiting so long for another slow start (3/p packets): one that stays gets more
+/// (1.2/√p a round trip), unless a path of 100 ms loses less than one packet in a million.
 const MEMORY: Duration = Duration::from_secs(300);
-/// No receiver makes the initial rate more than an initial window in this time, 3.5 Mb/s: what a reception
-/// report says of its own delay cannot be checked.
+/// The least round trip that a reception report may claim for the initial rate, because its own delay cannot be
+/// checked. It bounds the initial rate to an initial window in this time, 3.5 Mb/s.
 const LEAST_TOLD_ROUND_TRIP: Duration = Duration::from_millis(10);
 
-/// What is known of the host that the receiver is at.
+/// The memory of one host.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
-    /// By what a receiver there was caught.
+    /// The lie of a receiver at this host, if one was proven.
     pub(super) lie: Option<Lie>,
-    /// Marks of ours do not come back from there.
+    /// True if the sender's marks do not return from this host.
     pub(super) loses_marks: bool,
-    /// What is counted before it comes to that.
+    /// The suspicions that prove nothing yet.
     pub(super) suspicions: Suspicions,
-    /// The least R that a reception report may tell for the initial rate; without it none counts.
+    /// The least R that a reception report may claim for the initial rate; with `None` no claim counts.
     pub(super) least_told: Option<Duration>,
-    /// Loss intervals of the receivers before the present one.
+    /// The loss intervals of the receivers before the present one.
     pub(super) past: Past,
-    /// When feedback last came.
+    /// The time of the last feedback.
     heard: Instant,
 }
 
 impl Known {
-    /// Of a stranger's.
+    /// Creates the memory of an unknown host.
     pub(super) fn nothing() -> Self {
         Self {
             lie: None,
@@ -53,7 +55,7 @@ impl Known {
     }
 }
 
-/// The present host's memory, and those of the hosts before it.
+/// The memory of the present host, and of the hosts before.
 #[derive(Debug)]
 pub(super) struct HostMemory {
     pub(super) known: Known,
@@ -68,26 +70,26 @@ impl HostMemory {
         }
     }
 
-    /// The receiver moves from one host to another.
+    /// Moves the receiver from one host to another.
     pub(super) fn change(&mut self, from: IpAddr, to: IpAddr) {
         self.others.keep(from, self.known);
         self.known = self.others.take(to).unwrap_or(Known::nothing());
     }
 
-    /// Forgets what is out of date.
+    /// Forgets a path that is out of date.
     pub(super) fn forget(&mut self, now: Instant) {
         if now.saturating_since(self.known.heard) > MEMORY {
             self.known.past = Past::NONE;
         }
     }
 
-    /// True if the path is known from an earlier receiver.
+    /// Returns true if the path is known from an earlier receiver.
     pub(super) const fn has_past(&self) -> bool {
         !self.known.past.is_empty()
     }
 
-    /// The least p that is believed of a receiver that computes it: what the ones before it left, as long as it has not
-    /// outlived that after `reported` packets.
+    /// Returns the least p that a receiver which computes p may claim: p of the receivers before it, until
+    /// `reported` packets have outlived it.
     pub(super) fn inherited(&self, reported: u64) -> LossEventRate {
         self.known.past.loss_event_rate(reported)
     }

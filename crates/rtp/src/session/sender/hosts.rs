@@ -1,13 +1,13 @@
-//! What is known of hosts, for as long as another is the peer's.
+//! Keeps the memory of hosts while the peer is at another host.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
-/// Those that are remembered. Another host takes a peer's place after a BYE or five seconds of silence, so that an
-/// honest session sees few; the one that has been away for longest gives way.
+/// The most hosts that are remembered, of which the longest absent is forgotten first. Another host replaces a peer
+/// after a BYE or five seconds of silence, so an honest session has few hosts.
 const HOSTS: usize = 8;
 
-/// Hosts that a peer was at and is not.
+/// The hosts at which the peer was and no longer is.
 #[derive(Debug)]
 pub(super) struct Hosts<T>(VecDeque<(IpAddr, T)>);
 
@@ -16,7 +16,7 @@ impl<T> Hosts<T> {
         Self(VecDeque::new())
     }
 
-    /// The peer is not at this host any more, of which so much is known.
+    /// Keeps the memory of a host that the peer has left.
     pub(super) fn keep(&mut self, host: IpAddr, known: T) {
         if self.0.len() == HOSTS {
             self.0.pop_front();
@@ -24,7 +24,7 @@ impl<T> Hosts<T> {
         self.0.push_back((host, known));
     }
 
-    /// The peer is at this host again, if it ever was.
+    /// Takes the memory of a host to which the peer returns, if there is one.
     pub(super) fn take(&mut self, host: IpAddr) -> Option<T> {
         let index = self.0.iter().position(|(at, _)| *at == host)?;
         self.0.remove(index).map(|(_, known)| known)

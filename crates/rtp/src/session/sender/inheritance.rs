@@ -1,5 +1,4 @@
-//! What a receiver inherits from the one before it at the same host, which it may be under another name: its lies, what
-//! the path bore, and whether it keeps marks.
+//! Passes the memory of a host to its next receiver, perhaps the same under another name: lies, the path and marks.
 
 use std::net::IpAddr;
 
@@ -13,7 +12,7 @@ use super::outbound::Outbound;
 use super::sending_rate::Control;
 
 impl Outbound {
-    /// Another receiver takes over at the host `to`, where the last one was at `from`. One that was caught stays at the
+    /// Replaces the receiver at the host `from` by one at the host `to`. A receiver that lied stays at the
     /// nofeedback rate.
     pub(in crate::session) fn replace_receiver(&mut self, now: Instant, from: IpAddr, to: IpAddr) {
         if from != to {
@@ -26,11 +25,11 @@ impl Outbound {
         }
     }
 
-    /// Takes in what the receiver leaves that is about to be forgotten.
+    /// Records what the present receiver showed, before it is forgotten.
     pub(super) fn learn(&mut self) {
         self.host.known.suspicions = self.sent.suspicions();
-        // What cannot be checked gives no second flight above what was checked: a receiver may go and come back as
-        // often as it likes.
+        // A round trip that feedback did not check permits no second flight above the checked rate. A receiver may
+        // otherwise gain by leaving and returning.
         if self.feedback.has_feedback {
             self.host.known.least_told = self.rtt();
         } else if self.rate.reception.rtt().is_some() {
@@ -39,8 +38,8 @@ impl Outbound {
         self.learn_path();
     }
 
-    /// What it said of the path. That it stopped saying it is a loss event, as all is of which no report spoke (RFC 8888
-    /// §5): who leaves when it misses a packet gains nothing by it.
+    /// Records the loss intervals of the path. The end of its reports counts as a loss event, as all unreported
+    /// packets do (RFC 8888 §5): a receiver that leaves after a loss gains nothing.
     fn learn_path(&mut self) {
         let Control::Tfrc(sender) = &self.rate.control else {
             return;
@@ -57,7 +56,7 @@ impl Outbound {
         self.host.known.past = if told > self.inherited() {
             Past::of(told, MAX_PAST)
         } else if self.host.known.past.is_empty() {
-            // RFC 5348 §6.3.1, of the rate that was told last; the first report tells none.
+            // The interval is that of RFC 5348 §6.3.1 for the last reported rate; the first report has no rate.
             let rtt = sender.rtt().unwrap_or_default();
             let received = sender.receive_rate();
             let rate = if received > Rate::ZERO {
@@ -72,7 +71,7 @@ impl Outbound {
         };
     }
 
-    /// How p is computed here for the present receiver.
+    /// Returns the estimator of p for the present receiver, where the sender computes p.
     pub(super) fn estimator(&self) -> ReceiverConfig {
         ReceiverConfig {
             past: self.host.known.past,
@@ -80,13 +79,13 @@ impl Outbound {
         }
     }
 
-    /// The least p that is believed of a receiver that computes it: what the ones before it left, as long as it has not
-    /// outlived that.
+    /// Returns the least p that a receiver which computes p may claim: p of the receivers before it, until later
+    /// packets have outlived it.
     pub(super) fn inherited(&self) -> LossEventRate {
         self.host.inherited(self.feedback.reported())
     }
 
-    /// A report came about what left a round trip ago: of what is under way nobody knows yet.
+    /// Counts the packets that a new report can cover, which excludes those in flight.
     pub(super) fn count_reported(&mut self) {
         let path = self.path();
         let in_flight = path.allowed_rate * path.rtt.unwrap_or_default();

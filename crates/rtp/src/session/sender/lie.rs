@@ -1,16 +1,16 @@
-//! Claims by which a receiver is caught lying.
+//! Claims that prove that a receiver lies.
 
-/// What no honest receiver reports.
+/// A claim that no honest receiver makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lie {
-    /// Twice, packets that were never sent as received.
+    /// The receiver twice reported packets as received that were never sent.
     NeverSent,
-    /// Three times, a receive rate *X_recv* of many times what was sent.
+    /// The receiver three times reported a rate *X_recv* of many times the sent rate.
     ReceiveRate,
 }
 
 impl Lie {
-    /// The name by which traces tell of it.
+    /// Returns the name of the lie in traces.
     pub const fn name(self) -> &'static str {
         match self {
             Self::NeverSent => "never_sent",

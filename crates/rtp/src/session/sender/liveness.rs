@@ -1,17 +1,17 @@
-//! The times of departure, and whether the receiver still answers.
+//! Records departures, and whether the receiver still answers.
 
 use tfrc::time::{Duration, Instant};
 
-/// Feedback about a packet that left longer ago is not believed; 16 s is also what the 24 bits of
-/// the round-trip time can hold.
+/// The age of a packet beyond which feedback about it is not believed. The 24 bits of the round-trip time hold as
+/// much.
 const MAX_ECHO_AGE: Duration = Duration::from_secs(16);
 
-/// When media left, and since when it has had no answer.
+/// The departures of media, and the time without an answer.
 #[derive(Debug, Default)]
 pub(super) struct Liveness {
     first_departure: Option<Instant>,
     last_departure: Option<Instant>,
-    /// When media began towards the present receiver.
+    /// The first departure of media to the present receiver.
     pub(super) started: Option<Instant>,
     /// The first departure since the last feedback.
     waiting_since: Option<Instant>,
@@ -19,57 +19,57 @@ pub(super) struct Liveness {
 }
 
 impl Liveness {
-    /// True before the first packet; records its departure.
+    /// Returns true before the first packet, and records its departure.
     pub(super) fn is_first(&mut self, now: Instant) -> bool {
         let is_first = self.first_departure.is_none();
         self.first_departure.get_or_insert(now);
         is_first
     }
 
-    /// A packet leaves.
+    /// Records that a packet leaves.
     pub(super) fn handle_sent(&mut self, now: Instant) {
         self.last_departure = Some(now);
         self.waiting_since.get_or_insert(now);
     }
 
-    /// The receiver answered.
+    /// Records an answer of the receiver.
     pub(super) fn handle_answer(&mut self) {
         self.waiting_since = None;
     }
 
-    /// The receiver is back after media had been given up.
+    /// Resumes media for a receiver that is back after media had stopped.
     pub(super) fn resume(&mut self) {
         self.gave_up = false;
         self.waiting_since = None;
     }
 
-    /// When media last left.
+    /// Returns when the last media packet left.
     pub(super) fn last_departure(&self) -> Option<Instant> {
         self.last_departure
     }
 
-    /// True once given up.
+    /// Returns true once media has been given up.
     pub(super) fn has_given_up(&self) -> bool {
         self.gave_up
     }
 
-    /// Gives up.
+    /// Gives media up.
     pub(super) fn give_up(&mut self) {
         self.gave_up = true;
     }
 
-    /// When the wait for an answer exceeds `patience`, if there is a wait.
+    /// Returns when the wait for an answer exceeds `patience`, if there is a wait.
     pub(super) fn expiry(&self, patience: Duration) -> Option<Instant> {
         self.waiting_since.map(|since| since + patience)
     }
 
-    /// True while media flows.
+    /// Returns true while media flows.
     pub(super) fn is_running(&self) -> bool {
         self.last_departure.is_some() && !self.gave_up
     }
 
-    /// When a packet left whose send time was `timestamp`, microseconds modulo 2^32: the latest such
-    /// instant that is not after `now`. `None` unless media left then or about then.
+    /// Returns when a packet left whose send time was `timestamp`, microseconds modulo 2^32: the latest such
+    /// instant that is not after `now`. Returns `None` unless media left at about that time.
     pub(super) fn departure_of(&self, now: Instant, timestamp: u32) -> Option<Instant> {
         let age = (now.as_micros() as u32).wrapping_sub(timestamp);
         let sent_at = Instant::from_micros(now.as_micros().checked_sub(age.into())?);

@@ -5,7 +5,7 @@ use core::fmt;
 
 use tfrc::time::Instant;
 
-/// Why a packet was not written.
+/// The reason for which a packet was not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NotSent {
@@ -23,7 +23,7 @@ pub enum NotSent {
     Ended,
     /// The rate does not allow a packet yet.
     Early {
-        /// When it will.
+        /// The time at which the rate permits a packet.
         until: Instant,
     },
     /// The payload is longer than a packet can carry.

@@ -9,7 +9,7 @@ use crate::session::random::Random;
 struct RepairSource {
     payload_type: u8,
     ssrc: u32,
-    /// Sequence number of the next packet.
+    /// The sequence number of the next packet.
     sequence: u16,
 }
 
@@ -19,9 +19,9 @@ struct RepairSource {
 /// the transport-wide number as their sequence number.
 #[derive(Debug)]
 pub(super) struct Numbering {
-    /// Extended sequence number of the next media packet. RTP carries the lower half.
+    /// The extended sequence number of the next media packet. RTP carries the lower half.
     sequence: u32,
-    /// Transport-wide number of the next packet, by which TFRC counts.
+    /// The transport-wide number of the next packet, by which TFRC counts.
     transport: u32,
     repair: Option<RepairSource>,
     timestamp_offset: u32,
@@ -51,32 +51,32 @@ impl Numbering {
         }
     }
 
-    /// Extended sequence number of the next media packet.
+    /// Returns the extended sequence number of the next media packet.
     pub(super) fn sequence(&self) -> u32 {
         self.sequence
     }
 
-    /// Transport-wide number of the next packet.
+    /// Returns the transport-wide number of the next packet.
     pub(super) fn transport(&self) -> u32 {
         self.transport
     }
 
-    /// True if there are repair packets.
+    /// Returns true if there are repair packets.
     pub(super) fn has_repair(&self) -> bool {
         self.repair.is_some()
     }
 
-    /// True if `ssrc` is the source of repair packets.
+    /// Returns true if `ssrc` is the source of repair packets.
     pub(super) fn is_repair_source(&self, ssrc: u32) -> bool {
         self.repair.is_some_and(|repair| repair.ssrc == ssrc)
     }
 
-    /// A timestamp of the caller's, with the random offset.
+    /// Returns a timestamp of the caller with the random offset.
     pub(super) fn offset(&self, timestamp: u32) -> u32 {
         timestamp.wrapping_add(self.timestamp_offset)
     }
 
-    /// The header of the next repair packet, if there are any. `timestamp` has no offset yet.
+    /// Returns the header of the next repair packet, if there are any. `timestamp` has no offset yet.
     pub(super) fn repair_header(&self, timestamp: u32) -> Option<RtpHeader> {
         let repair = self.repair.as_ref()?;
         Some(RtpHeader {
@@ -102,7 +102,7 @@ impl Numbering {
         }
     }
 
-    /// Takes a transport-wide number, for a packet that leaves or for none.
+    /// Takes a transport-wide number, for a packet that leaves or for a left-out number.
     pub(super) fn take_transport(&mut self) {
         self.transport = self.transport.wrapping_add(1);
         if self.repair.is_none() {
@@ -110,12 +110,12 @@ impl Numbering {
         }
     }
 
-    /// Media packets sent.
+    /// Returns the number of media packets sent.
     pub(super) fn packets(&self) -> u32 {
         self.packets
     }
 
-    /// Bytes of media payload sent.
+    /// Returns the bytes of media payload sent.
     pub(super) fn payload_bytes(&self) -> u32 {
         self.payload_bytes
     }

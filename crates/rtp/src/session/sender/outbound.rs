@@ -1,4 +1,4 @@
-//! The media that leaves towards one receiver at a time.
+//! The media that leaves to one receiver at a time.
 
 use tfrc::time::{Duration, Instant};
 use tfrc::trace::Trace;
@@ -38,7 +38,7 @@ pub(in crate::session) struct Outbound {
     pub(super) sample: PendingSample,
     pub(super) host: HostMemory,
     traps: ReceiverTraps,
-    /// Our socket marks packets, and the feedback format carries marks.
+    /// True if our socket marks packets, and the feedback format carries marks.
     is_ecn_capable: bool,
 }
 
@@ -49,7 +49,7 @@ impl Outbound {
         ecn: bool,
         random: &mut Random,
     ) -> Self {
-        // A receiver whose format carries no marks must get none.
+        // A receiver whose report format carries no marks must get no ECN-capable packets.
         let reads_marks = !matches!(config.feedback, FeedbackMode::Twcc | FeedbackMode::Sack);
         let control = match config.fixed_rate {
             Some(rate) => Control::plain(rate, RateSource::Fixed),
@@ -72,48 +72,49 @@ impl Outbound {
         }
     }
 
-    /// The largest packet.
+    /// Returns the length of the largest packet.
     pub(in crate::session) fn packet_size(&self) -> usize {
         usize::try_from(self.config.packet_size.get()).unwrap_or(usize::MAX)
     }
 
-    /// True if packets carry the transport-wide number.
+    /// Returns true if packets carry the transport-wide number.
     fn has_transport_number(&self) -> bool {
         self.config.feedback == FeedbackMode::Twcc || self.numbering.has_repair()
     }
 
-    /// Elements of the header extension: `rtt-sendts`, and the transport-wide number if there is one.
+    /// Returns the number of header extension elements: `rtt-sendts`, and the transport-wide number if there is
+    /// one.
     pub(in crate::session) fn elements(&self) -> usize {
         1 + usize::from(self.has_transport_number())
     }
 
-    /// Bytes of a media packet before its payload: the fixed header and the extension.
+    /// Returns the length of a media packet before its payload: the fixed header and the extension.
     pub(in crate::session) fn headers_len(&self) -> usize {
         let transport = usize::from(self.has_transport_number()) * (1 + TransportSequence::LEN);
         HEADER_LEN + (4 + 1 + RttSendTs::LEN + transport).next_multiple_of(4)
     }
 
-    /// Packets and bytes of payload sent, as a sender report counts them.
+    /// Returns the packets and bytes of payload sent, as a sender report counts them.
     pub(in crate::session) fn counts(&self) -> (u32, u32) {
         (self.numbering.packets(), self.numbering.payload_bytes())
     }
 
-    /// When media last left.
+    /// Returns when the last media packet left.
     pub(in crate::session) fn last_departure(&self) -> Option<Instant> {
         self.liveness.last_departure()
     }
 
-    /// `now` on our media clock.
+    /// Returns `now` on our media clock.
     pub(in crate::session) fn media_clock(&self, now: Instant) -> u32 {
         self.offset(media_time(now, self.config.clock_rate))
     }
 
-    /// A timestamp of the caller's, with our random offset.
+    /// Returns a timestamp of the caller with our random offset.
     pub(in crate::session) fn offset(&self, timestamp: u32) -> u32 {
         self.numbering.offset(timestamp)
     }
 
-    /// When the next packet may leave; `None` once given up.
+    /// Returns when the next packet may leave; `None` once media has been given up.
     pub(in crate::session) fn next_departure(&self, now: Instant) -> Option<Instant> {
         if self.liveness.has_given_up() {
             return None;
@@ -121,18 +122,18 @@ impl Outbound {
         self.rate.next_departure(now)
     }
 
-    /// The extended sequence number of the next packet.
+    /// Returns the extended sequence number of the next packet.
     pub(in crate::session) fn sequence(&self) -> u32 {
         self.numbering.sequence()
     }
 
-    /// The transport-wide number of the next packet.
+    /// Returns the transport-wide number of the next packet.
     pub(in crate::session) fn transport(&self) -> TransportSequence {
         TransportSequence(self.numbering.transport() as u16)
     }
 
-    /// What a repair packet needs beyond a media packet of the same payload: where there are any, media
-    /// packets leave room for it.
+    /// Returns the bytes of a repair packet beyond those of a media packet with the same payload. Media packets
+    /// leave room for them if there are repair packets.
     pub(in crate::session) fn repair_overhead(&self) -> usize {
         if self.numbering.has_repair() {
             self.headers_len() - HEADER_LEN + flexfec::OVERHEAD
@@ -141,12 +142,12 @@ impl Outbound {
         }
     }
 
-    /// What media packets carry from now on.
+    /// Sets the payload type of media packets from now on.
     pub(in crate::session) fn set_payload_type(&mut self, payload_type: u8) {
         self.config.payload_type = payload_type;
     }
 
-    /// The header of the next media packet.
+    /// Returns the header of the next media packet.
     pub(in crate::session) fn header(&self, ssrc: u32, timestamp: u32, marker: bool) -> RtpHeader {
         RtpHeader {
             payload_type: self.config.payload_type,
@@ -157,19 +158,19 @@ impl Outbound {
         }
     }
 
-    /// The header of the next repair packet, if there are any.
+    /// Returns the header of the next repair packet, if there are any.
     pub(in crate::session) fn repair_header(&self, now: Instant) -> Option<RtpHeader> {
         let timestamp = media_time(now, self.config.clock_rate);
         self.numbering.repair_header(timestamp)
     }
 
-    /// True for a source of ours.
+    /// Returns true for our source of repair packets.
     pub(in crate::session) fn is_repair_source(&self, ssrc: u32) -> bool {
         self.numbering.is_repair_source(ssrc)
     }
 
-    /// The media packet of that header leaves; with which ECN field. TFRC is no scalable control, so never with
-    /// ECT(1) (RFC 9331 §4).
+    /// Records that the media packet of that header leaves, and returns its ECN field. TFRC is no scalable control,
+    /// so the field is never ECT(1) (RFC 9331 §4).
     pub(in crate::session) fn handle_sent(
         &mut self,
         now: Instant,
@@ -184,10 +185,10 @@ impl Outbound {
         self.depart(now, size, ends_frame)
     }
 
-    /// The repair packet of that header leaves; with which ECN field.
+    /// Records that the repair packet of that header leaves, and returns its ECN field.
     pub(in crate::session) fn handle_repair_sent(&mut self, now: Instant, size: usize) -> Ecn {
         self.numbering.count_repair();
-        // Its place is between frames.
+        // Repair packets leave between frames.
         self.depart(now, size, true)
     }
 
@@ -204,19 +205,19 @@ impl Outbound {
         let ecn = self.ecn();
         if let Some(departures) = &mut self.sent.departures
             && self.config.verify
-            // Elsewhere losses are counted by numbers alone.
+            // Without TFRC, losses are counted by numbers alone, and a left-out number would count as one.
             && self.rate.is_tfrc()
             && self.traps.gaps.is_next(ends_frame)
         {
             departures.handle_left_out(now);
             self.numbering.take_transport();
-            // It takes the time of a packet, so that it looks like one that is lost.
+            // The left-out number takes the time of a packet, so that it looks like a lost packet.
             self.rate.handle_sent(now, size);
         }
         ecn
     }
 
-    /// Now and then a mark of our own, where reports tell of single packets.
+    /// Returns the ECN field of the next packet: sometimes a mark of our own, if reports cover single packets.
     fn ecn(&mut self) -> Ecn {
         if !self.uses_ecn() {
             return Ecn::NotEct;
@@ -230,27 +231,27 @@ impl Outbound {
         }
     }
 
-    /// True if sender reports take R along.
+    /// Returns true if sender reports carry R.
     pub(in crate::session) fn sends_round_trip(&self) -> bool {
         self.config.feedback == FeedbackMode::App
     }
 
-    /// The number of the packet that left last.
+    /// Returns the number of the packet that left last.
     pub(in crate::session) fn last_number(&self) -> u64 {
         self.sent.last_number()
     }
 
-    /// What feedback told of the path since the last call.
+    /// Returns the sample of the path from feedback since the last call.
     pub(in crate::session) fn poll_path(&mut self) -> Option<PathSample<'_>> {
         self.sample.take(self.sent.departures.as_deref())
     }
 
-    /// What receivers report.
+    /// Returns the report format that receivers use.
     pub(in crate::session) fn feedback_mode(&self) -> FeedbackMode {
         self.config.feedback
     }
 
-    /// Serves the nofeedback timer.
+    /// Handles the nofeedback timer.
     pub(in crate::session) fn handle_timeout(&mut self, now: Instant) -> Option<Trace> {
         let is_running = self.liveness.is_running();
         match &mut self.rate.control {
@@ -259,7 +260,7 @@ impl Outbound {
         }
     }
 
-    /// When the nofeedback timer expires, if it runs: it does from the first packet on.
+    /// Returns when the nofeedback timer expires; it runs from the first packet on.
     pub(in crate::session) fn nofeedback_expiry(&self) -> Option<Instant> {
         match &self.rate.control {
             Control::Tfrc(sender) if self.liveness.is_running() => Some(sender.poll_timeout()),
@@ -267,7 +268,7 @@ impl Outbound {
         }
     }
 
-    /// When we shall give up, unless feedback comes.
+    /// Returns when media is given up, unless feedback arrives.
     pub(in crate::session) fn give_up_expiry(&self) -> Option<Instant> {
         let is_over = self.liveness.has_given_up() || self.rate.has_ceased();
         if is_over || self.config.fixed_rate.is_some() {
@@ -276,7 +277,7 @@ impl Outbound {
         self.liveness.expiry(self.config.give_up)
     }
 
-    /// Gives up if it is time; true if so.
+    /// Gives media up if it is time, and returns true if so.
     pub(in crate::session) fn check_give_up(&mut self, now: Instant) -> bool {
         let due = self.give_up_expiry().is_some_and(|expiry| expiry <= now);
         if due {
@@ -285,19 +286,19 @@ impl Outbound {
         due
     }
 
-    /// True once given up.
+    /// Returns true once media has been given up.
     pub(in crate::session) fn has_given_up(&self) -> bool {
         self.liveness.has_given_up()
     }
 
-    /// Begins again as if no feedback had ever come: the receiver is a new one, or back. Lies are counted on, and so
-    /// are loss events.
+    /// Restarts as before the first feedback, for a receiver that is new, or back. The counts of lies and loss
+    /// events continue.
     pub(in crate::session) fn restart(&mut self, now: Instant) {
         self.learn();
         self.begin(now);
     }
 
-    /// Begins with what is known of the host.
+    /// Begins with the memory of the host.
     pub(super) fn begin(&mut self, now: Instant) {
         self.host.forget(now);
         self.liveness.started = Some(now);
@@ -317,43 +318,43 @@ impl Outbound {
         }
     }
 
-    /// True while packets leave as ECN-capable.
+    /// Returns true while packets leave as ECN-capable.
     pub(in crate::session) fn uses_ecn(&self) -> bool {
         self.is_ecn_capable && !self.host.known.loses_marks
     }
 
-    /// By what a receiver at its host was caught.
+    /// Returns the lie of a receiver at this host, if one was proven.
     pub(in crate::session) fn lie(&self) -> Option<Lie> {
         self.host.known.lie
     }
 
-    /// True once the receiver was caught lying.
+    /// Returns true once a receiver at this host has been caught lying.
     pub(in crate::session) fn has_caught_a_lie(&self) -> bool {
         self.host.known.lie.is_some()
     }
 
-    /// Claims of X_recv above what was sent to the present receiver.
+    /// Returns the number of X_recv claims above what was sent to the present receiver.
     pub(in crate::session) fn capped(&self) -> u64 {
         self.sent.receivable.capped()
     }
 
-    /// The peer was heard after we had given up.
+    /// Resumes media for a peer that sent a packet after media had stopped.
     pub(in crate::session) fn resume(&mut self, now: Instant) {
         self.restart(now);
         self.liveness.resume();
     }
 
-    /// The share of packets lost, by the last reception reports.
+    /// Returns the share of packets lost, by the last reception reports.
     pub(in crate::session) fn reported_loss(&self) -> f64 {
         self.rate.reception.loss(REMEMBERED)
     }
 
-    /// The round-trip time, once TFRC knows it.
+    /// Returns the round-trip time, once TFRC knows it.
     pub(in crate::session) fn rtt(&self) -> Option<Duration> {
         self.rate.rtt()
     }
 
-    /// Holds X to what the caller can use.
+    /// Limits X to what the caller can use.
     pub(in crate::session) fn set_ceiling(&mut self, ceiling: Rate) {
         if let Control::Tfrc(sender) = &mut self.rate.control {
             sender.set_ceiling(ceiling);
@@ -366,12 +367,12 @@ impl Outbound {
         }
     }
 
-    /// What is known of the path.
+    /// Returns the rates and the state of the path.
     pub(in crate::session) fn path(&self) -> Path {
         self.rate.path()
     }
 
-    /// TFRC as it begins towards a receiver.
+    /// Returns a TFRC sender in its initial state towards a receiver.
     pub(super) fn new_sender(&self, now: Instant) -> Box<Sender> {
         let config = self.config.tfrc_sender();
         Box::new(if self.host.has_past() {

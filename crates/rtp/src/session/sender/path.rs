@@ -11,14 +11,14 @@ use super::rate_source::RateSource;
 pub struct Path {
     /// The allowed rate *X*; the fixed rate where TFRC is off.
     pub allowed_rate: Rate,
-    /// *X_inst*, at which packets leave (RFC 5348 §4.5).
+    /// The rate *X_inst* of departures (RFC 5348 §4.5).
     pub instantaneous_rate: Rate,
     /// The filtered round-trip time *R*, once one is known.
     pub rtt: Option<Duration>,
-    /// The loss event rate *p* last reported.
+    /// The loss event rate *p* as last reported.
     pub loss_event_rate: LossEventRate,
-    /// The receive rate *X_recv* last reported.
+    /// The receive rate *X_recv* as last reported.
     pub receive_rate: Rate,
-    /// What sets the allowed rate.
+    /// The source of the allowed rate.
     pub rate_source: RateSource,
 }

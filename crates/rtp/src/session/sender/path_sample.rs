@@ -13,7 +13,7 @@ pub enum PathSignal {
     Deliveries,
     /// One round trip, and bounds of the transit times since the last sample.
     TransitReport {
-        /// Departure of the packet that the feedback answers.
+        /// The departure of the packet that the feedback answers.
         sent_at: Instant,
         /// The round trip of that packet, without the receiver's delay.
         round_trip: Duration,
@@ -26,7 +26,7 @@ pub enum PathSignal {
     },
     /// One round trip.
     RoundTrip {
-        /// Departure of the packet that the feedback answers.
+        /// The departure of the packet that the feedback answers.
         sent_at: Instant,
         /// The round trip of that packet, without the receiver's delay.
         round_trip: Duration,
@@ -42,13 +42,14 @@ pub struct PathSample<'a> {
     pub signal: PathSignal,
     /// True if feedback showed a loss event since the last sample. TFRC's own reports show only an event that raises *p*.
     pub loss_event: bool,
-    /// Packets that were found lost since the last sample, tolerated losses included; zero where the peer reports *p* alone.
+    /// The packets found lost since the last sample, including tolerated losses; zero where the peer reports *p*
+    /// alone.
     pub lost: u64,
     departures: Option<&'a ReportedDepartures>,
 }
 
 impl PathSample<'_> {
-    /// Gives the packets that arrived since the last sample, in the order of arrival; none for other signals.
+    /// Returns the packets that arrived since the last sample, in the order of arrival; none for other signals.
     pub fn deliveries(&self) -> impl Iterator<Item = Delivery> {
         let departures = self
             .departures

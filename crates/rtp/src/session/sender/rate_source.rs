@@ -1,21 +1,21 @@
 //! The source of the sending rate, and the circuit breakers that end it.
 
-/// What sets the rate of media.
+/// The source of the media rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum RateSource {
-    /// TFRC, from feedback, or until it has come.
+    /// TFRC, by feedback, or before the first feedback.
     #[default]
     Feedback,
-    /// The loss and the round trip of reception reports: the receiver sends nothing else.
+    /// The loss and the round trip of reception reports, because the receiver sends nothing else.
     ReceptionReports,
-    /// Nothing: no RTCP comes.
+    /// A fixed low rate, because no RTCP arrives.
     Nothing,
-    /// The caller.
+    /// The caller, by a fixed rate.
     Fixed,
 }
 
 impl RateSource {
-    /// The name by which reports show it.
+    /// Returns the name of the source in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Feedback => "feedback",
@@ -26,13 +26,13 @@ impl RateSource {
     }
 }
 
-/// Which circuit breaker tripped (RFC 8083 §4).
+/// The circuit breaker that tripped (RFC 8083 §4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Breach {
-    /// Reception reports came and then none for fifteen seconds (§4.1).
+    /// No reception report arrived for fifteen seconds after earlier ones (§4.1).
     NoReports,
-    /// Reports tell of no new packet (§4.2).
+    /// Reports show no new packet (§4.2).
     NoMedia,
-    /// More than ten times what a TCP would have sent (§4.3).
+    /// The rate exceeds ten times that of a TCP (§4.3).
     Congestion,
 }

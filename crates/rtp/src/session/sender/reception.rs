@@ -1,4 +1,4 @@
-//! What reception reports say of the path (RFC 3550 §6.4): all that a receiver of plain RTP tells.
+//! Evaluates reception reports (RFC 3550 §6.4), the only reports of a receiver with plain RTP.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,26 +8,26 @@ use tfrc::units::{Bytes, Rate};
 
 use crate::packet::rtcp::ReportBlock;
 
-/// Intervals between reports that are remembered: as many as TFRC averages over (RFC 5348 §5.4).
+/// The number of remembered intervals between reports: TFRC averages over as many (RFC 5348 §5.4).
 pub(super) const REMEMBERED: usize = 8;
-/// What the newest round trip counts for (RFC 8083 §3).
+/// The weight of the newest round trip (RFC 8083 §3).
 const WEIGHT: f64 = 0.2;
 
 /// The time from one report to the next.
 #[derive(Clone, Copy, Debug)]
 struct Interval {
     lasted: Duration,
-    /// Packets lost in it, as a fraction of those expected.
+    /// The packets lost in the interval, as a fraction of those expected.
     lost: f64,
-    /// Packets received in it.
+    /// The packets received in the interval.
     received: u32,
 }
 
-/// The reports about us, as they came.
+/// The reception reports about us.
 #[derive(Debug, Default)]
 pub(super) struct Reception {
     intervals: VecDeque<Interval>,
-    /// When the last report came, the highest number in it, and how many packets had been sent.
+    /// The time of the last report, the highest number in it, and the number of packets sent until then.
     last: Option<(Instant, u32, u32)>,
     rtt: Option<Duration>,
     stalled: u32,
@@ -35,7 +35,8 @@ pub(super) struct Reception {
 }
 
 impl Reception {
-    /// A report came at `now`, with this round trip if it shows one, when `sent` packets had left.
+    /// Handles a report that arrived at `now`, with the round trip that it shows, if any, after `sent` packets had
+    /// left.
     pub(super) fn handle_block(
         &mut self,
         now: Instant,
@@ -62,7 +63,8 @@ impl Reception {
         };
         let lost = f64::from(block.fraction_lost) / 256.0;
         self.has_lost |= block.fraction_lost > 0;
-        // What came cannot be more than what left, but for what was under way.
+        // The arrivals cannot exceed the packets sent; packets in flight at the last report may still be among
+        // them.
         let came = if is_stalled { 0 } else { expected.min(sent) };
         if self.intervals.len() == REMEMBERED {
             self.intervals.pop_front();
@@ -74,32 +76,32 @@ impl Reception {
         });
     }
 
-    /// When the last report came.
+    /// Returns when the last report arrived.
     pub(super) fn heard(&self) -> Option<Instant> {
         self.last.map(|(at, _, _)| at)
     }
 
-    /// The round trip, smoothed.
+    /// Returns the smoothed round trip.
     pub(super) fn rtt(&self) -> Option<Duration> {
         self.rtt
     }
 
-    /// Reports since the last that told of a packet above those before, as far as packets were sent.
+    /// Returns the number of successive reports without a new packet, if packets were sent before each.
     pub(super) fn stalled(&self) -> u32 {
         self.stalled
     }
 
-    /// True if a report ever told of a loss.
+    /// Returns true if a report ever showed a loss.
     pub(super) fn has_lost(&self) -> bool {
         self.has_lost
     }
 
-    /// Intervals that are remembered.
+    /// Returns the number of remembered intervals.
     pub(super) fn intervals(&self) -> usize {
         self.intervals.len()
     }
 
-    /// The average fraction lost over the last intervals, each weighted by its length (RFC 8083 §4.3).
+    /// Returns the average fraction lost over the last intervals, each weighted by its length (RFC 8083 §4.3).
     pub(super) fn loss(&self, intervals: usize) -> f64 {
         let (mut lost, mut time) = (0.0, 0.0);
         for interval in self.intervals.iter().rev().take(intervals) {
@@ -110,19 +112,19 @@ impl Reception {
         if time > 0.0 { lost / time } else { 0.0 }
     }
 
-    /// How long the last interval was.
+    /// Returns the length of the last interval.
     pub(super) fn newest(&self) -> Duration {
         let newest = self.intervals.back();
         newest.map_or(Duration::ZERO, |interval| interval.lasted)
     }
 
-    /// How far apart reports are on average: Tdr, as it is seen.
+    /// Returns the measured average time between reports, Tdr.
     pub(super) fn spacing(&self) -> Duration {
         let total: Duration = self.intervals.iter().map(|interval| interval.lasted).sum();
         total / u32::try_from(self.intervals.len().max(1)).unwrap_or(1)
     }
 
-    /// The rate at which packets of this size came in the last interval.
+    /// Returns the rate at which packets of this size arrived in the last interval.
     pub(super) fn receive_rate(&self, packet: Bytes) -> Rate {
         match self.intervals.back() {
             Some(interval) if !interval.lasted.is_zero() => {

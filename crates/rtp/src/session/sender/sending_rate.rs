@@ -10,10 +10,10 @@ use super::path::Path;
 use super::rate_source::{Breach, RateSource};
 use super::reception::Reception;
 
-/// How far a sender of fixed rate, or one that falls back to it, catches up after it was late: two timer errors of a busy host.
+/// The longest burst of a sender at a fixed rate after it was late: two timer errors of a busy host.
 const FIXED_RATE_CREDIT: Duration = Duration::from_millis(10);
 
-/// What sets the times of departure.
+/// The source of departure times.
 #[derive(Debug)]
 pub(super) enum Control {
     Tfrc(Box<Sender>),
@@ -27,7 +27,7 @@ pub(super) struct SendingRate {
     pub(super) reception: Reception,
     /// The circuit breaker that tripped first.
     breach: Option<Breach>,
-    /// A breaker tripped that ends the media for good.
+    /// True once a breaker has ended the media for good.
     has_ceased: bool,
 }
 
@@ -41,22 +41,22 @@ impl SendingRate {
         }
     }
 
-    /// True if TFRC is in force.
+    /// Returns true if TFRC is in force.
     pub(super) fn is_tfrc(&self) -> bool {
         matches!(self.control, Control::Tfrc(_))
     }
 
-    /// True once a breaker has ended the media.
+    /// Returns true once a breaker has ended the media.
     pub(super) fn has_ceased(&self) -> bool {
         self.has_ceased
     }
 
-    /// The circuit breaker that tripped last, if one did, and whether it ended the media.
+    /// Returns the circuit breaker that tripped last, if one did, and whether it ended the media.
     pub(super) fn breach(&self) -> Option<(Breach, bool)> {
         self.breach.map(|breach| (breach, self.has_ceased))
     }
 
-    /// What sets the rate.
+    /// Returns the source of the rate.
     pub(super) fn source(&self) -> RateSource {
         match self.control {
             Control::Tfrc(_) => RateSource::Feedback,
@@ -64,7 +64,7 @@ impl SendingRate {
         }
     }
 
-    /// When the next packet may leave; `None` once a breaker has ended the media.
+    /// Returns when the next packet may leave; `None` once a breaker has ended the media.
     pub(super) fn next_departure(&self, now: Instant) -> Option<Instant> {
         if self.has_ceased {
             return None;
@@ -75,7 +75,7 @@ impl SendingRate {
         })
     }
 
-    /// A packet leaves.
+    /// Records that a packet leaves.
     pub(super) fn handle_sent(&mut self, now: Instant, size: Bytes) {
         match &mut self.control {
             Control::Tfrc(sender) => sender.handle_sent(now, size),
@@ -85,7 +85,7 @@ impl SendingRate {
         }
     }
 
-    /// The round-trip time, once TFRC knows it.
+    /// Returns the round-trip time, once TFRC knows it.
     pub(super) fn rtt(&self) -> Option<Duration> {
         match &self.control {
             Control::Tfrc(sender) => sender.rtt(),
@@ -93,7 +93,7 @@ impl SendingRate {
         }
     }
 
-    /// The present rates, and what feedback says of the path.
+    /// Returns the present rates, and the state of the path by feedback.
     pub(super) fn path(&self) -> Path {
         match &self.control {
             Control::Tfrc(sender) => Path {
@@ -120,7 +120,7 @@ impl SendingRate {
         self.control = Control::plain(fallback::BLIND_RATE, source);
     }
 
-    /// Sets the rate by the reception reports so far, unless the caller fixed it; true if so.
+    /// Sets the rate by the reception reports so far, unless the caller fixed it; returns true if so.
     pub(super) fn follow_reports(&mut self, packet: Bytes, inherited: LossEventRate) -> bool {
         match &mut self.control {
             Control::Tfrc(_) | Control::Plain(_, RateSource::Fixed) => false,
@@ -158,7 +158,7 @@ impl SendingRate {
 }
 
 impl Control {
-    /// Departures at a rate that only `source` changes.
+    /// Returns a control whose rate only `source` changes.
     pub(super) fn plain(rate: Rate, source: RateSource) -> Self {
         let pacer = Pacer::new(FIXED_RATE_CREDIT, rate, Some(FIXED_RATE_CREDIT));
         Self::Plain(pacer, source)

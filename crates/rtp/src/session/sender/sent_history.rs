@@ -8,24 +8,24 @@ use tfrc::units::Bytes;
 
 use super::sent_media::SentMedia;
 
-/// Packets that may be in flight before reports of arrivals answer them: a tenth of a second of uncompressed HDTV's
-/// 75,000 packets a second, reports and all.
+/// The packets that may be in flight before reports of arrivals answer them: a tenth of a second of uncompressed
+/// HDTV (75,000 packets a second), including the time of reports.
 const IN_FLIGHT: usize = 8_192;
 
-/// The packets that left, with what reports say of each.
+/// The packets that left, with the reported status of each.
 pub(in crate::session) type ReportedDepartures = SentPacketTracker<IN_FLIGHT>;
 
-/// The packets that left towards the present receiver.
+/// The packets that left to the present receiver.
 ///
-/// Reports of arrivals are held against `departures`, and a receiver's X_recv against `receivable`: one of the two
-/// counts a packet, never both.
+/// Reports of arrivals are compared with `departures`, and a receiver's X_recv with `receivable`. Each packet is
+/// counted in one of them only.
 #[derive(Debug)]
 pub(super) struct SentHistory {
     /// Single packets, where p is computed at the sender.
     pub(super) departures: Option<Box<ReportedDepartures>>,
     /// The bytes that the receiver can have received, where it computes p.
     pub(super) receivable: Receivable,
-    /// Departures of media packets by sequence number, where feedback names a packet by its number.
+    /// The departures of media packets by sequence number, where feedback names a packet by its number.
     pub(super) media: Option<SentMedia>,
     /// The number of the last packet, by which deliveries name it.
     last_number: u64,
@@ -52,7 +52,7 @@ impl SentHistory {
         }
     }
 
-    /// The number of the packet that left last.
+    /// Returns the number of the packet that left last.
     pub(super) fn last_number(&self) -> u64 {
         self.last_number
     }
@@ -73,7 +73,7 @@ impl SentHistory {
         }));
     }
 
-    /// Claims of the present receiver that are suspect and prove nothing yet.
+    /// Returns the present receiver's suspect claims, which prove nothing yet.
     pub(super) fn suspicions(&self) -> Suspicions {
         match &self.departures {
             Some(departures) => departures.suspicions(),

@@ -1,21 +1,21 @@
-//! When media packets left, for receivers that name them by their numbers alone.
+//! Records departures of media packets, for receivers that name packets by their numbers alone.
 
 use tfrc::time::Instant;
 
-/// Packets that are remembered: 0.4 s of uncompressed HDTV's 75,000 packets a second, in 256 KiB.
+/// The number of remembered packets: 0.4 s of uncompressed HDTV (75,000 packets a second), in 256 KiB.
 const REMEMBERED: usize = 1 << 15;
 
-/// The packets that left last.
+/// The departures of the last packets.
 #[derive(Debug)]
 pub(super) struct SentMedia {
     times: Box<[Instant]>,
-    /// Of those remembered, the lowest number and one past the highest.
+    /// The lowest remembered number, and the number after the highest.
     first: u32,
     next: u32,
 }
 
 impl SentMedia {
-    /// One whose first packet has this number.
+    /// Creates a record whose first packet has the number `first`.
     pub(super) fn new(first: u32) -> Self {
         Self {
             times: vec![Instant::ZERO; REMEMBERED].into(),
@@ -24,7 +24,7 @@ impl SentMedia {
         }
     }
 
-    /// The packet of this number leaves, the next after the last.
+    /// Records that the packet of this number, the next after the last, leaves.
     pub(super) fn handle_sent(&mut self, now: Instant, sequence: u32) {
         self.times[sequence as usize % REMEMBERED] = now;
         self.next = sequence.wrapping_add(1);
@@ -33,7 +33,8 @@ impl SentMedia {
         }
     }
 
-    /// When the packet left whose number ends in these 16 bits: `None` if none did or it is forgotten.
+    /// Returns the departure of the last packet whose number ends in these 16 bits; `None` if it is forgotten or
+    /// never left.
     pub(super) fn departure_of(&self, number: u16) -> Option<Instant> {
         let newest = self.next.wrapping_sub(1);
         let behind = (newest as u16).wrapping_sub(number);

@@ -1,4 +1,4 @@
-//! What sets the rate where no feedback comes, and which circuit breakers end it.
+//! Sets the rate where no feedback arrives, and applies the circuit breakers.
 
 use tfrc::time::{Duration, Instant};
 
@@ -10,9 +10,10 @@ use super::sending_rate::Control;
 use crate::packet::rtcp::ReportBlock;
 
 impl Outbound {
-    /// Takes in a reception report about us, and the round trip that it shows. It sets the initial rate of
-    /// TFRC (RFC 5348 §4.2) for receivers that report what came, as theirs may be late; and the rate where no
-    /// feedback comes.
+    /// Handles a reception report about us, with the round trip that it shows.
+    ///
+    /// The round trip sets the initial rate of TFRC (RFC 5348 §4.2) for receivers that report arrivals, because
+    /// their first report may be late. Without feedback the report sets the rate.
     pub(in crate::session) fn handle_block(
         &mut self,
         now: Instant,
@@ -29,7 +30,7 @@ impl Outbound {
             self.rate.fall_back(RateSource::ReceptionReports);
         }
         if let Control::Tfrc(sender) = &mut self.rate.control {
-            // TFRC's own feedback tells R, and alone does (RFC 5348 §4.3).
+            // With TFRC's own reports, only feedback determines R (RFC 5348 §4.3).
             let counts = self.sent.departures.is_some() && self.host.known.lie.is_none();
             let sample = round_trip
                 .filter(|_| counts)
@@ -47,7 +48,7 @@ impl Outbound {
         }
     }
 
-    /// True if no feedback has come so long after the first packet, and there is another way.
+    /// Returns true if no feedback arrived for `after` since the first packet, and the fallback may replace it.
     fn wants_feedback(&self, after: Duration, now: Instant) -> bool {
         self.config.fallback
             && !self.feedback.has_feedback
@@ -59,7 +60,7 @@ impl Outbound {
                 .is_some_and(|started| now.saturating_since(started) >= after)
     }
 
-    /// Feedback came: TFRC takes over, if it had not.
+    /// Records feedback, after which TFRC sets the rate.
     pub(super) fn accept_feedback(&mut self, now: Instant) {
         (self.feedback.has_feedback, self.feedback.has_rtcp) = (true, true);
         self.liveness.handle_answer();
@@ -67,7 +68,7 @@ impl Outbound {
         self.leave_fallback(now);
     }
 
-    /// The receiver was caught: without feedback that is believed, the nofeedback timer is all that sets the rate.
+    /// Records a lie: without believed feedback, only the nofeedback timer sets the rate.
     pub(super) fn distrust(&mut self, now: Instant, lie: Lie) {
         self.host.known.lie = Some(lie);
         self.leave_fallback(now);
@@ -81,7 +82,7 @@ impl Outbound {
         }
     }
 
-    /// When what has not come by then is not expected any more: RTCP at all, or further reports.
+    /// Returns when missing RTCP, or missing further reports, are no longer expected.
     pub(in crate::session) fn fallback_expiry(&self) -> Option<Instant> {
         match &self.rate.control {
             _ if self.rate.has_ceased() || self.liveness.has_given_up() => None,
@@ -99,7 +100,7 @@ impl Outbound {
         }
     }
 
-    /// Serves that expiry.
+    /// Handles the expiry of [`Outbound::fallback_expiry`].
     pub(in crate::session) fn check_fallback(&mut self, now: Instant) {
         if self.fallback_expiry().is_none_or(|expiry| expiry > now) {
             return;
@@ -111,12 +112,12 @@ impl Outbound {
         }
     }
 
-    /// What sets the rate.
+    /// Returns the source of the rate.
     pub(in crate::session) fn rate_source(&self) -> RateSource {
         self.rate.source()
     }
 
-    /// The circuit breaker that tripped last, if one did, and whether it ended the media.
+    /// Returns the circuit breaker that tripped last, if one did, and whether it ended the media.
     pub(in crate::session) fn breach(&self) -> Option<(Breach, bool)> {
         self.rate.breach()
     }

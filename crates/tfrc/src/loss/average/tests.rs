@@ -6,8 +6,8 @@ use std::vec::Vec;
 
 const RTT: Duration = Duration::from_secs(1);
 
-/// Closed intervals of these lengths, oldest first, of one lost packet each, at 100 packets a second,
-/// and a current one that has just begun. The first event is at packet 1,000.
+/// Returns closed intervals of these lengths, oldest first, and a current one that has just begun. Each has one
+/// lost packet at 100 packets a second, and the first event is at packet 1,000.
 fn intervals(average: Average, lengths: &[u64]) -> (Intervals, u64) {
     let mut intervals = Intervals::new(Rules {
         average,
@@ -35,7 +35,7 @@ fn now(highest: u64) -> Now {
     }
 }
 
-/// 1/p when I_0 is so long.
+/// Returns 1/p if I_0 has the length `current`.
 fn mean(average: Average, lengths: &[u64], current: u64) -> f64 {
     let (intervals, start) = intervals(average, lengths);
     1.0 / intervals.loss_event_rate(now(start + current - 1)).get()
@@ -48,7 +48,7 @@ fn close(value: f64, expected: f64) {
     );
 }
 
-/// RFC 5348 §5.4 and, for other n, the paper's figure 18.
+/// The expected weights are from RFC 5348 §5.4 and, for other n, from figure 18 of the paper.
 #[test]
 fn falling_weights_are_the_standards() {
     assert_eq!(Weights::falling(8), Weights::default());
@@ -82,7 +82,7 @@ fn the_plain_average_counts_the_current_interval_at_once() {
     let plain = Average::Plain(4);
     close(mean(plain, &[100; 9], 1), 301.0 / 4.0);
     close(mean(plain, &[100; 9], 500), 800.0 / 4.0);
-    // The weighted average does not: that is what the paper changed first.
+    // The weighted average keeps p: this was the paper's first change.
     close(
         mean(Average::Weighted(Weights::equal(4)), &[100; 9], 1),
         100.0,
@@ -98,18 +98,18 @@ fn the_ewma_gives_the_newest_interval_its_weight() {
     close(mean(Average::Ewma(1.0), &[100, 100, 200], 1), 200.0);
 }
 
-/// 100 packets a round trip: ten round trips are a window of 1,000 packets.
+/// A round trip has 100 packets, so ten round trips are a window of 1,000 packets.
 #[test]
 fn the_history_window_counts_the_events_in_it() {
     let window = Average::Window(10);
-    // Events are 95, 195 … 995 packets back, then 105, 205 … 905.
+    // The events are 95, 195 … 995 packets back, then 105, 205 … 905.
     close(mean(window, &[100; 20], 95), 100.0);
     close(mean(window, &[100; 20], 105), 1_000.0 / 9.0);
-    // Further back than the last event it reaches for nothing.
+    // Beyond the last event the window contains no further one.
     close(mean(window, &[100; 20], 1_500), 1_500.0);
 }
 
-/// What the paper holds against the window: with periodic loss events enter and leave it.
+/// The paper criticises the window because events of periodic loss enter and leave it.
 #[test]
 fn periodic_loss_makes_noise_in_the_window_and_none_in_the_weighted_average() {
     let spread = |average| {

@@ -21,7 +21,7 @@ fn packet(seq: u64, ms: u64) -> Arrival {
     }
 }
 
-/// One packet every 10 ms, those in `lost` missing; the events that began, by the packet that told.
+/// Returns the loss events of one packet every 10 ms without those in `lost`, each by the packet that revealed it.
 fn events(lost: &[u64], upto: u64) -> std::vec::Vec<u64> {
     let mut estimator = estimator();
     (0..upto)
@@ -33,7 +33,7 @@ fn events(lost: &[u64], upto: u64) -> std::vec::Vec<u64> {
         .collect()
 }
 
-/// A tolerated loss inside an event would take the event back when its packet arrives late.
+/// A tolerated loss inside an event would undo the event when its packet arrives late.
 #[test]
 fn late_packets_take_no_event_back_with_tolerance() {
     let mut estimator = estimator();
@@ -105,7 +105,7 @@ fn in_rfc_3448_a_mark_says_nothing_of_what_is_missing_below() {
     assert_eq!(estimator.intervals.event_start(), Some(13));
 }
 
-/// RFC 4828 §3, at a packet every 10 ms and a round trip of 100 ms: an interval is short up to 200 ms.
+/// RFC 4828 §3: with a packet every 10 ms and a round trip of 100 ms, an interval is short up to 200 ms.
 #[test]
 fn with_small_packets_every_loss_of_a_short_interval_counts() {
     let p = |small_packets, lost: &[u64], upto| {
@@ -124,7 +124,7 @@ fn with_small_packets_every_loss_of_a_short_interval_counts() {
     let close = |mean: f64, expected: f64| assert!((mean - expected).abs() < 1e-9, "{mean}");
     close(p(true, &lost, 45), (20.0 / 3.0 + 5.0) / 2.0);
     close(p(false, &lost, 45), (20.0 + 5.0) / 2.0);
-    // One packet, and so 10 ms, longer it is not short.
+    // The interval is one packet, and so 10 ms, longer, and therefore not short.
     close(p(true, &[20, 21, 25, 41], 45), (21.0 + 5.0) / 2.0);
     // The current interval counts once it is longer than two round trips.
     close(p(true, &[20, 41], 62), (21.0 + 5.0) / 2.0);
@@ -156,7 +156,7 @@ fn a_late_mark_below_what_is_lost_belongs_to_its_event() {
     };
     assert_eq!(estimator.handle_arrival(&marked, || 50.0).new_events, 0);
     for seq in [12, 13] {
-        // The mark stands, so that the event does.
+        // The mark remains, and so does the event.
         let arrived = estimator.handle_arrival(&packet(seq, 1_001), || 50.0);
         assert!(arrived.recovered && !arrived.merged);
     }
@@ -201,13 +201,13 @@ proptest! {
             let arrived = estimator.handle_arrival(&arrival, || 30.0);
             let p = estimator.loss_event_rate().get();
             prop_assert!((0.0..=1.0).contains(&p));
-            // p rises on a new loss event, or where a merge takes a long interval's discount away.
+            // p rises only on a new loss event, or if a merge removes the discount of a long interval.
             prop_assert!(p <= previous * (1.0 + 1e-12) || arrived.new_events > 0 || arrived.merged, "{previous} to {p}");
             previous = p;
         }
     }
 
-    /// Numbers, times and round trips of any size: no panic, bounded work, still a probability.
+    /// Numbers, times and round trips of any size must leave a probability, with bounded work and no panic.
     #[test]
     fn extremes_leave_a_probability(
         arrivals in prop::collection::vec((extreme(), extreme(), any::<bool>(), extreme()), 1..60),
@@ -226,7 +226,7 @@ proptest! {
     }
 }
 
-/// Any number, often one near an end of the range.
+/// Generates any number, often one near an end of the range.
 fn extreme() -> impl Strategy<Value = u64> {
     prop_oneof![any::<u64>(), 0..20u64, u64::MAX - 20..=u64::MAX]
 }

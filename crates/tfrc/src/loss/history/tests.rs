@@ -112,7 +112,7 @@ fn a_jump_of_any_size_is_one_hole() {
 }
 
 proptest! {
-    /// Whatever the order, each packet is new once, and each loss is a packet that had not come.
+    /// In any order each packet is new once, and each loss is a packet that had not arrived.
     #[test]
     fn packets_are_new_once_and_losses_were_missing(seqs in prop::collection::vec(1u64..120, 1..300)) {
         let mut history = History::new(Standard::Rfc5348);

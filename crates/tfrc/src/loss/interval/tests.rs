@@ -1,4 +1,4 @@
-//! Tests of the loss intervals: events, discounts and events that are taken back.
+//! Tests of the loss intervals: events, discounts and undone events.
 
 use super::*;
 use proptest::prelude::*;
@@ -21,8 +21,8 @@ fn now(highest: u64) -> Now {
     }
 }
 
-/// Intervals of these lengths, oldest first; the first is the synthetic one. Packet numbers start
-/// at 1,000, and each event is one lost packet.
+/// Returns intervals of these lengths, oldest first; the first is the synthetic one. Packet numbers start at 1,000,
+/// and each event is one lost packet.
 fn intervals(lengths: &[u64], discounting: bool) -> (Intervals, u64) {
     let mut intervals = Intervals::new(rules(discounting));
     let mut start = 1_000;
@@ -67,7 +67,7 @@ fn a_steady_loss_gives_its_rate_and_the_current_interval_counts_only_when_it_hel
     let (intervals, start) = intervals(&[100; 9], true);
     close(intervals.loss_event_rate(now(start)), 0.01);
     close(intervals.loss_event_rate(now(start + 99)), 0.01);
-    // I_0 = 160: sum with it is 160 + 3·100 + 0.8·100 + … = 660 of weight 6.
+    // With I_0 = 160 the sum is 160 + 3·100 + 0.8·100 + … = 660, and the weights sum to 6.
     close(intervals.loss_event_rate(now(start + 159)), 6.0 / 660.0);
 }
 
@@ -107,11 +107,11 @@ fn a_discount_stays_with_its_intervals_when_the_next_event_comes() {
 #[test]
 fn a_recovered_event_merges_its_interval_with_the_one_before() {
     let (mut intervals, start) = intervals(&[100, 40, 60], false);
-    // Events at 1000, 1040, 1100. The last is taken back: I_0 runs from 1040 on.
+    // The events are at 1000, 1040 and 1100. The last is undone: I_0 runs from 1040 on.
     assert!(intervals.take_back(start));
     assert_eq!(intervals.event_start(), Some(1_040));
     close(intervals.loss_event_rate(now(start)), 2.0 / (40.0 + 100.0));
-    // The middle of three: its interval joins that of the event before it.
+    // The middle of three events is undone, and its interval joins the one before.
     let (mut intervals, start) = self::intervals(&[100, 40, 60], false);
     assert!(intervals.take_back(1_040));
     close(intervals.loss_event_rate(now(start)), 2.0 / (100.0 + 100.0));
@@ -125,7 +125,7 @@ fn an_event_that_restores_leaves_no_trace_when_it_is_taken_back() {
         intervals.rules.restores = restores;
         let p = |intervals: &Intervals| intervals.loss_event_rate(now(start + 450)).get();
         let before = p(&intervals);
-        // At I_0 = 401 the others are discounted, and the oldest is forgotten.
+        // At I_0 = 401 the other intervals are discounted, and the oldest is forgotten.
         let at = Instant::from_secs(99);
         intervals.begin_event(start + 401, at, now(start + 400), || 0.0);
         intervals.add_losses(1, start + 401);

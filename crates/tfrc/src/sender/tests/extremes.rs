@@ -3,7 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// W_init / R is then less than s/t_mbi. Found by the fuzz target `rate_control`.
+/// W_init / R is less than s/t_mbi here. The fuzz target `rate_control` found this case.
 #[test]
 fn first_report_after_minutes_leaves_the_floor_rate() {
     let mut sender = Sender::new(Instant::ZERO, config());
@@ -22,8 +22,8 @@ fn first_report_after_minutes_leaves_the_floor_rate() {
     assert_eq!(sender.bound(), Bound::Floor);
 }
 
-/// The queue that a very long round trip spoke of is gone with a very short one, and √R_sample with it.
-/// Found by the fuzz target `rate_control`.
+/// A very short round trip after a very long one shows that the queue is gone, and √R_sample collapses. The fuzz
+/// target `rate_control` found this case.
 #[test]
 fn collapsed_round_trip_leaves_a_bounded_departure_rate() {
     let mut sender = Sender::new(Instant::ZERO, config());
@@ -97,7 +97,8 @@ proptest! {
         }
     }
 
-    /// What a hostile receiver may say, at any time: the rate stays above zero and below all reason.
+    /// Whatever a hostile receiver reports, the rate stays between its floor and
+    /// [`MAX_RATE`](crate::trust::MAX_RATE).
     #[test]
     fn extremes_leave_a_bounded_rate(
         segment in 1u64..=65_535,
@@ -133,7 +134,7 @@ fn claimed_infinite_receive_rate_leaves_a_bounded_rate() {
     assert_eq!(sender.allowed_rate().bytes_per_sec(), 1e12);
 }
 
-/// Any number, often one near an end of the range.
+/// Generates any number, often one near an end of the range.
 fn extreme() -> impl Strategy<Value = u64> {
     prop_oneof![any::<u64>(), 0..20u64, u64::MAX - 20..=u64::MAX]
 }

@@ -2,13 +2,13 @@
 
 use super::*;
 
-/// The thesis's checks 21 to 23: departures and halvings with a receiver that never answers.
+/// The values are from checks 21 to 23 of the thesis: departures and halvings without any report.
 #[test]
 fn rate_halves_to_its_floor_without_any_report() {
     let mut sender = Sender::new(Instant::ZERO, config());
     let (mut now, mut departures, mut halvings) = (Instant::ZERO, Vec::new(), Vec::new());
     while now < Instant::from_secs(260) {
-        // Where both fall together the packet leaves first: it was due before the timer ran out.
+        // At equal times the packet leaves first, because it was due before the timer expired.
         if sender.next_departure(now) <= now {
             departures.push(now.as_nanos() / 1_000_000_000);
             sender.handle_sent(now, SIZE);

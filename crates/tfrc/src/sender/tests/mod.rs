@@ -23,7 +23,7 @@ fn config() -> SenderConfig {
     }
 }
 
-/// A report about a packet sent one round trip before `now`.
+/// Returns a report about a packet that was sent one round trip before `now`.
 fn report(now: Instant, x_recv: f64, p: f64) -> Feedback {
     Feedback {
         sent_at: now - RTT,
@@ -41,7 +41,7 @@ fn trace_rate(trace: Trace) -> f64 {
     }
 }
 
-/// A sender past its first report at 100 ms, which used all its permission.
+/// Returns a sender after its first report at 100 ms, which used up its permission.
 fn started() -> Sender {
     let mut sender = Sender::new(Instant::ZERO, config());
     sender.handle_sent(Instant::ZERO, SIZE);
@@ -49,7 +49,7 @@ fn started() -> Sender {
     sender
 }
 
-/// X after each of six reports of this p, a round trip apart, at the rate that was sent.
+/// Returns X after each of six reports of this p, a round trip apart, with X_recv at the rate that was sent.
 fn rates(mut sender: Sender, p: f64) -> Vec<f64> {
     let mut received = 0.0;
     (1..=6u64)
@@ -77,11 +77,11 @@ fn returning_sender_doubles_up_to_equation_rate() {
             "{round}: {rate}"
         );
     }
-    // RFC 5348 §4.3 leaves it to X_recv_set, which begins with infinity.
+    // RFC 5348 §4.3 leaves the limit to X_recv_set, which begins with infinity.
     assert!((first[1] / equation - 1.0).abs() < 1e-9);
 }
 
-/// Sends whatever may leave from `from` to `to`, a step a millisecond, so that permission is used up.
+/// Sends all permitted packets between `from` and `to`, in steps of a millisecond, so that permission is used up.
 fn saturate(sender: &mut Sender, from: u64, to: u64) {
     for ms in from..to {
         while sender.next_departure(at(ms)) <= at(ms) {
@@ -99,7 +99,7 @@ fn early_round_trip_sets_the_initial_rate_only() {
     assert_eq!(sender.allowed_rate(), Rate::from_bytes_per_sec(21_900.0));
     sender.handle_round_trip(at(250), Duration::from_millis(1));
     assert_eq!(sender.rtt(), Some(Duration::from_millis(200)));
-    // The first report measures anew, and is the first to the rest of the rules.
+    // The first report measures R anew, and counts as the first for the other rules.
     sender.handle_feedback(at(300), &report(at(300), 0.0, 0.0));
     assert_eq!(sender.rtt(), Some(RTT));
     assert_eq!(sender.allowed_rate(), Rate::from_bytes_per_sec(43_800.0));
@@ -154,7 +154,7 @@ fn data_limited_sender_keeps_its_allowed_rate() {
     let mut sender = started();
     saturate(&mut sender, 100, 400);
     sender.handle_feedback(at(400), &report(at(400), 80_000.0, 0.001));
-    // A packet every round trip, far below what is allowed, for two seconds.
+    // The sender sends a packet every round trip, far below the permission, for two seconds.
     for ms in (500..2_500).step_by(100) {
         sender.handle_sent(at(ms), SIZE);
         let trace = sender.handle_feedback(at(ms + 100), &report(at(ms + 100), 14_600.0, 0.001));
@@ -188,7 +188,7 @@ fn loss_while_data_limited_halves_remembered_rates() {
         sender.handle_feedback(at(ms + 100), &report(at(ms + 100), 14_600.0, 0.000_1));
     }
     sender.handle_sent(at(1_600), SIZE);
-    // Set {80000} halves to 40000; recv_limit is its maximum, not twice that.
+    // The set {80000} is halved to 40000; recv_limit is its maximum, not twice that.
     let rate = trace_rate(sender.handle_feedback(at(1_700), &report(at(1_700), 14_600.0, 0.000_2)));
     assert!((rate - 40_000.0).abs() < 1e-6, "{rate}");
     assert_eq!(sender.bound(), Bound::ReceiveRate);

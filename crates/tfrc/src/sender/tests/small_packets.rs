@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// RFC 4828 §3: 160-byte packets keep 160/200 of what the equation gives for 1,460.
+/// RFC 4828 §3: packets of 160 bytes keep 160/200 of the rate that the equation gives for 1,460.
 #[test]
 fn small_packets_get_full_rate_less_their_headers() {
     let mut sender = Sender::new(
@@ -30,7 +30,7 @@ fn small_packets_get_full_rate_less_their_headers() {
     assert!((sender.instantaneous_rate().bytes_per_sec() / rate - 1.0).abs() < 1e-9);
 }
 
-/// An application that sets what it is told, as a bound or not, must not lower it each time.
+/// An application that sets the ceiling to the allowed rate must not lower that rate each time.
 #[test]
 fn a_ceiling_counts_no_headers_either() {
     let mut sender = Sender::new(
@@ -51,7 +51,7 @@ fn a_ceiling_counts_no_headers_either() {
     assert_eq!(sender.allowed_rate(), rate / 2.0);
 }
 
-/// At X = 2·X_recv less headers a sender of packets as small as the headers would never start.
+/// With X = 2·X_recv less headers, packets as small as their headers would never start to double the rate.
 #[test]
 fn small_packets_double_their_rate_in_slow_start() {
     let mut sender = Sender::new(

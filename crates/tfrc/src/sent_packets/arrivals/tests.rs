@@ -20,7 +20,7 @@ fn packet(seq: u64, at: Instant, ecn: Ecn) -> Arrival {
     }
 }
 
-/// Packets of these numbers, one every 10 ms; each report with when it was made.
+/// Returns the reports of these packets, one every 10 ms, each with the time at which it was made.
 fn reports(seqs: &[u64]) -> Vec<(u64, ReportSpan)> {
     let mut arrivals = Arrivals::<64>::new(64);
     let mut made = Vec::new();
@@ -47,7 +47,7 @@ fn a_report_leaves_each_round_trip_and_each_packet_is_told_twice() {
     assert_eq!(made, expected);
 }
 
-/// Nothing else shows a sender that a packet did not wait for its report.
+/// A sender has no other evidence that a packet did not wait for its report.
 #[test]
 fn a_report_leaves_with_a_packet_that_comes_or_alone_a_round_trip_later() {
     for (comes, leaves) in [(Some(160), 160), (None, 200)] {
@@ -76,7 +76,7 @@ fn the_packet_after_a_report_that_left_alone_takes_one_along() {
     arrivals.handle_data(&packet(2, at(250), Ecn::NotEct));
     assert_eq!(arrivals.poll_timeout(), Some(at(250)));
     assert!(arrivals.poll_report(at(250)).is_some());
-    // That one had not waited: a round trip goes by before another leaves.
+    // That report had not waited, so a round trip passes before the next one.
     arrivals.handle_data(&packet(3, at(260), Ecn::NotEct));
     assert_eq!(arrivals.poll_timeout(), Some(at(450)));
 }
@@ -172,7 +172,7 @@ fn end_of_frame_without_news_changes_nothing() {
 }
 
 proptest! {
-    /// Whatever comes, each packet is new once, and a report tells only what came.
+    /// Whatever arrives, each packet is new once, and a report states only real arrivals.
     #[test]
     fn packets_are_new_once_and_reports_are_true(seqs in prop::collection::vec(0u64..200, 1..400), limit in 4usize..=64) {
         let mut arrivals = Arrivals::<64>::new(limit);

@@ -4,7 +4,7 @@ use super::*;
 use crate::units::{LossEventRate, Rate};
 use proptest::prelude::*;
 
-/// What a receiver reports that is asked after so many arrivals each.
+/// The reports of a receiver that is polled after so many arrivals each.
 struct Reference<'a> {
     receiver: Receiver,
     arrivals: &'a [Arrival],
@@ -32,7 +32,7 @@ impl<'a> Reference<'a> {
     }
 }
 
-/// Hands reports over at these times after they were made, and holds all that comes of it to the reference.
+/// Delivers the reports at these delays, and compares all results with the reference.
 fn check(mut tracker: Sender, arrivals: &[Arrival], deliveries: &[(Duration, &Made)]) {
     let mut reference = Reference::new(arrivals);
     let mut order: Vec<(Instant, &Made)> = deliveries
@@ -70,7 +70,7 @@ proptest! {
         check(sender(journeys.len()).trusting(), &arrivals, &deliveries);
     }
 
-    /// Where round trips differ by no more, all that a receiver says of its arrivals is believed.
+    /// Round trips that differ by no more leave all reported arrivals believed.
     #[test]
     fn checked_reports_agree_on_a_steady_path(
         journeys in journeys(),
@@ -86,9 +86,9 @@ proptest! {
         check(sender(journeys.len()), &arrivals, &deliveries);
     }
 
-    /// Arrivals that stray by more than is believed are moved, by what they stray. None of them is refused and nobody is
-    /// accused; what was lost is what the receiver lost, and losses that are further apart, or nearer, than a round trip
-    /// by that make as many events.
+    /// Arrivals with more jitter than is believed are moved by the excess. None is refused, and no lie is
+    /// suspected. The losses are those of the receiver, and losses that are more than a round trip apart by that
+    /// margin make separate events.
     #[test]
     fn jitter_moves_arrivals_and_changes_no_count(
         journeys in journeys(),
@@ -124,7 +124,7 @@ proptest! {
         prop_assert!(!tracker.has_caught_a_lie());
     }
 
-    /// Receivers that report at intervals of their own send several at once, a moment apart.
+    /// A receiver that reports at intervals of its own sends several reports at once, a moment apart.
     #[test]
     fn checked_reports_that_leave_together_agree(
         journeys in journeys(),
@@ -143,9 +143,9 @@ proptest! {
         check(sender(journeys.len()), &arrivals, &deliveries);
     }
 
-    /// Each overtakes others by a quarter of a round trip at most; copies come much later. Reports
-    /// repeat what packets and reports overtake each other by: without that nothing shows that the one which tells of
-    /// a late packet is still to come.
+    /// Reports overtake each other by at most a quarter of a round trip; copies arrive much later. Each report
+    /// repeats as many packets as may be overtaken, because nothing else shows that a report of a late packet is
+    /// still to come.
     #[test]
     fn reordered_and_repeated_reports_agree_with_the_receiver(
         journeys in journeys(),
@@ -164,7 +164,7 @@ proptest! {
         check(sender(journeys.len()).trusting(), &arrivals, &deliveries);
     }
 
-    /// Of a dozen packets a report with as many repeated, every other report is lost.
+    /// Every other report of a dozen packets, with as many repeated, is lost.
     #[test]
     fn repeated_reports_replace_lost_ones(
         journeys in journeys(),
@@ -178,15 +178,16 @@ proptest! {
     }
 }
 
-/// Reports that leave because they are full are no expiries of the feedback timer: a sender that took them for
-/// such would measure X_recv over less than a round trip, and end its slow start at a higher rate than a receiver does.
+/// Reports that leave because they are full are no expiries of the feedback timer. A sender that took them for
+/// expiries would measure X_recv over less than a round trip, and would end slow start at a higher rate than a
+/// receiver.
 #[test]
 fn receive_rate_spans_one_rtt_despite_many_reports() {
     for every in [1, 2, 5, 10] {
         let arrivals: Vec<Arrival> = (0..120u64)
             .map(|index| Arrival {
                 seq: FIRST + index,
-                // Ten times as fast in the last quarter of each round trip.
+                // The rate is ten times as high in the last quarter of each round trip.
                 at: sent_at(FIRST + index / 10 * 10)
                     + ZERO
                     + RTT
@@ -203,7 +204,7 @@ fn receive_rate_spans_one_rtt_despite_many_reports() {
             let now = made.header.made_at - ZERO + Duration::from_millis(5);
             told.extend(tracker.handle_report(now, &made.header, made.statuses.iter().copied()));
         }
-        // Ten packets in 100 ms, and up to as many again in the 20 ms at both ends.
+        // The span is ten packets in 100 ms, and up to as many again in the 20 ms at both ends.
         for feedback in &told[told.len() / 2..] {
             let rate = feedback.receive_rate.bytes_per_sec();
             assert!((0.9e5..=1.7e5).contains(&rate), "every {every}: {rate}");

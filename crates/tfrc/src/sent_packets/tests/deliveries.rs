@@ -3,7 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// The deliveries that the last report made known.
+/// Returns the deliveries of the last report.
 fn delivered(tracker: &Sender) -> Vec<(u64, Instant)> {
     let deliveries = tracker.deliveries();
     deliveries.map(|it| (it.number, it.arrived_at)).collect()
@@ -63,7 +63,7 @@ fn deliveries_leave_out_packets_never_sent() {
     tracker.handle_report(now, &header, [arrived; 30]);
     let numbers: Vec<u64> = tracker.deliveries().map(|it| it.number).collect();
     assert_eq!(numbers, [0, 1, 2, 3, 5].map(|number| FIRST + number));
-    // Said again it is no news.
+    // A repeated arrival is no new delivery.
     tracker.handle_report(now + SPACING, &header, [arrived; 30]);
     assert_eq!(delivered(&tracker), []);
 }

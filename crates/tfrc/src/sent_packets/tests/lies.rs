@@ -4,8 +4,8 @@ use super::*;
 use proptest::prelude::*;
 
 proptest! {
-    /// Numbers never sent, of the past and of the future, reports longer than all numbers there are: what
-    /// was sent is counted once at most, and time stays within what has passed.
+    /// Reports claim numbers that were never sent, past and future, and more packets than there are numbers. Each
+    /// sent packet counts at most once, and times stay within the time that has passed.
     #[test]
     fn claimed_packets_count_at_most_once(
         claims in prop::collection::vec(
@@ -119,16 +119,16 @@ fn late_second_claim_counts_as_the_first() {
 
 #[test]
 fn reports_late_by_all_numbers_count_for_nothing() {
-    // A round is eleven minutes, and two thirds of a second.
+    // The 16-bit numbers repeat after eleven minutes, and after two thirds of a second.
     for spacing in [SPACING, Duration::from_micros(10)] {
         be_told_a_round_late(spacing);
     }
 }
 
-/// An honest receiver, three of whose reports come when 16 bits have come round.
+/// An honest receiver sends three reports that arrive once the 16-bit numbers repeat.
 fn be_told_a_round_late(spacing: Duration) {
     const PART: u64 = 50;
-    // The last then speaks of some that are still to be sent.
+    // The last report then covers some packets that are still to be sent.
     const LATE: core::ops::Range<u64> = FIRST + PART..FIRST + 4 * PART;
     let rtt = spacing * 10;
     let sent_at = |seq: u64| Instant::from_secs(1) + spacing * (seq - FIRST) as u32;
@@ -160,7 +160,7 @@ fn be_told_a_round_late(spacing: Duration) {
         } else {
             tracker.handle_sent(sent_at(seq), SIZE, Some(rtt));
         }
-        // All but the last ten have been on their way for a round trip.
+        // All packets but the last ten have been on their way for a round trip.
         let told = (seq - FIRST).checked_sub(9);
         if let Some(told) = told.filter(|told| *told > 0 && told.is_multiple_of(PART)) {
             let first = FIRST + told - PART;
@@ -181,7 +181,7 @@ fn be_told_a_round_late(spacing: Duration) {
     assert_eq!(tracker.counters(), before);
 }
 
-/// It came before that number was due, whatever packet it was.
+/// The arrival was reported before that number was due, so it may concern another packet.
 #[test]
 fn early_arrival_of_left_out_number_proves_nothing() {
     let mut tracker = sender(10);
@@ -216,7 +216,7 @@ fn arrival_before_the_possible_time_is_refused() {
         at: Some(Instant::from_secs(50) - Duration::from_millis(ms)),
         ecn: Ecn::NotEct,
     };
-    // At 1.1 s a report says of packets that left at 1.00 and 1.01 s that they came 100 ms ago.
+    // A report at 1.1 s states that packets which left at 1.00 and 1.01 s arrived 100 ms ago.
     let now = sent_at(FIRST) + RTT;
     assert_eq!(
         tracker.handle_report(now, &header, [arrived(100), arrived(100)]),

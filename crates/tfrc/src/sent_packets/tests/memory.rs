@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What owns nothing has no state but its own size.
+/// A type that owns no memory never has more state than its own size.
 #[test]
 fn state_has_few_bytes_per_packet() {
     let receiver = size_of::<Arrivals<1_024>>() - size_of::<Arrivals<512>>();
@@ -13,17 +13,17 @@ fn state_has_few_bytes_per_packet() {
     assert!(size_of::<Arrivals<64>>() <= 1_280);
 }
 
-/// Its place is that of a packet which we marked ourselves.
+/// The slot belongs to a packet that the sender itself marked.
 #[test]
 fn packet_settles_before_another_takes_its_place() {
     let mut tracker = SentPacketTracker::<8>::new(0, ReceiverConfig::default());
     let now = Instant::from_secs(1);
-    // Another R each, or they were counted in one run.
+    // Each packet has another R, because packets with equal R would count as one run.
     for micros in 0..8 {
         let rtt = RTT + Duration::from_micros(micros);
         tracker.handle_sent(now, SIZE, Some(rtt));
     }
-    // The first is waited for.
+    // The tracker waits for the first packet.
     let report = |made_at, first, count| {
         let header = ReportHeader {
             first,
@@ -49,13 +49,13 @@ fn packet_settles_before_another_takes_its_place() {
     assert!(!tracker.loses_marks());
 }
 
-/// A datagram may end with a report that is refused. The packets that take their places are marked by ourselves.
+/// A datagram may end with a refused report. The sender itself marks the packets that take over the slots.
 #[test]
 fn unsettled_report_counts_before_its_places_are_taken() {
     for others in 0..20u32 {
         let mut tracker = SentPacketTracker::<8>::new(0, ReceiverConfig::default());
         let now = Instant::from_secs(1);
-        // Another R each, or they were counted in one run.
+        // Each packet has another R, because packets with equal R would count as one run.
         for micros in 0..4 {
             let rtt = RTT + Duration::from_micros(micros);
             tracker.handle_sent(now, SIZE, Some(rtt));
@@ -75,14 +75,14 @@ fn unsettled_report_counts_before_its_places_are_taken() {
             tracker.handle_sent(now + RTT + SPACING * number, SIZE, Some(RTT));
             tracker.handle_test_mark();
         }
-        // There is room for eight.
+        // The slots suffice for eight packets.
         let kept = (others <= 4).then_some(now);
         let settled = tracker.settle(now + RTT + SPACING * others);
         assert_eq!(settled.map(|feedback| feedback.sent_at), kept);
         let counters = tracker.counters();
         assert_eq!((counters.received, counters.lost), (4, 0), "{others}");
         assert!(!tracker.loses_marks(), "{others}");
-        // It tells nothing new, and makes no round trip of theirs.
+        // The report has no news, and gives no round trip of the packets.
         let header = made(0, now + 2 * RTT);
         assert_eq!(
             tracker.handle_report(now + 3 * RTT, &header, [arrived(header.made_at); 1]),

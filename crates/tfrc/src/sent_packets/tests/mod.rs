@@ -1,4 +1,4 @@
-//! What a sender makes of reports against what a receiver makes of the same packets.
+//! Tests that a sender draws the same conclusions from reports as a receiver from the packets.
 
 mod against_receiver;
 mod deliveries;
@@ -20,7 +20,7 @@ use std::vec::Vec;
 const RTT: Duration = Duration::from_millis(100);
 const SPACING: Duration = Duration::from_millis(10);
 const SIZE: Bytes = Bytes::new(1_000);
-/// The receiver's clock shows this much more than the sender's.
+/// The receiver's clock is ahead of the sender's by this.
 const ZERO: Duration = Duration::from_secs(7_000);
 const FIRST: u64 = 65_500;
 
@@ -28,12 +28,12 @@ fn sent_at(seq: u64) -> Instant {
     Instant::from_secs(1) + SPACING * (seq - FIRST) as u32
 }
 
-/// What the path does to a packet.
+/// The effect of the path on one packet.
 #[derive(Clone, Debug)]
 struct Journey {
     lost: bool,
     marked: bool,
-    /// Beyond 40 ms.
+    /// The transit beyond 40 ms.
     jitter: Duration,
 }
 
@@ -50,14 +50,14 @@ fn journeys() -> impl Strategy<Value = Vec<Journey>> {
     })
 }
 
-/// Packets as they arrive, in the order of time on the receiver's clock.
+/// Returns the packets as they arrive, in the order of time on the receiver's clock.
 fn arrivals(journeys: &[Journey]) -> Vec<Arrival> {
     let mut arrivals: Vec<Arrival> = (FIRST..)
         .zip(journeys)
         .filter(|(_, journey)| !journey.lost)
         .map(|(seq, journey)| Arrival {
             seq,
-            // No two at the same nanosecond.
+            // No two packets arrive in the same nanosecond.
             at: sent_at(seq)
                 + (ZERO + Duration::from_millis(40) + journey.jitter)
                 + Duration::from_nanos(seq % 1_000),
@@ -75,11 +75,11 @@ fn arrivals(journeys: &[Journey]) -> Vec<Arrival> {
 struct Made {
     header: ReportHeader,
     statuses: Vec<PacketStatus>,
-    /// The arrivals that it follows.
+    /// The number of arrivals before the report.
     after: usize,
 }
 
-/// A report after so many arrivals each, which speaks of all that is new and of `overlap` packets more.
+/// Returns reports after so many arrivals each, which cover all new packets and `overlap` earlier ones.
 fn reports(arrivals: &[Arrival], every: &[usize], overlap: u64) -> Vec<Made> {
     let mut made = Vec::new();
     let mut places = std::collections::BTreeMap::new();
@@ -124,7 +124,7 @@ fn reports(arrivals: &[Arrival], every: &[usize], overlap: u64) -> Vec<Made> {
 
 type Sender = SentPacketTracker<512>;
 
-/// A sender that has sent all of these.
+/// Returns a sender that has sent all of these packets.
 fn sender(packets: usize) -> Sender {
     let mut tracker = Sender::new(FIRST, ReceiverConfig::default());
     for seq in FIRST..FIRST + packets as u64 {
@@ -133,7 +133,7 @@ fn sender(packets: usize) -> Sender {
     tracker
 }
 
-/// A receiver that lies, or does not, about a path that loses nothing; every tenth number is left out.
+/// Returns a sender that left out every tenth number, after reports of a path without losses; the receiver may lie.
 fn with_numbers_left_out(is_missing: impl Fn(u64) -> bool) -> Sender {
     let mut tracker = Sender::new(FIRST, ReceiverConfig::default());
     for seq in FIRST..FIRST + 200 {

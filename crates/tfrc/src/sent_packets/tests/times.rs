@@ -2,11 +2,11 @@
 
 use super::*;
 
-/// Nothing shows how long a receiver waited: who says too long makes R too short.
+/// A sender cannot measure how long a receiver waited, and an exaggerated wait makes R too short.
 #[test]
 fn long_delay_is_believed_once_and_within_limits() {
     let mut tracker = sender(10);
-    // Each takes 100 ms from the departure of its last packet.
+    // Each report takes 100 ms from the departure of its last packet.
     let mut delay = |seq: u64, waited: u64| {
         let header = ReportHeader {
             first: seq as u16,
@@ -26,8 +26,8 @@ fn long_delay_is_believed_once_and_within_limits() {
     assert!(believed.eq([0, 3, 3, 0, 1, 1]));
 }
 
-/// It says that the packets after a loss came with it, and the later ones little after they left: if that
-/// were believed, two losses that are 1.9 round trips apart would be one event.
+/// The receiver claims that the packets after a loss arrived together with it, and later ones soon after they left.
+/// Two losses 1.9 round trips apart would be one event if that were believed.
 #[test]
 fn arrival_times_merge_no_losses_sent_far_apart() {
     for (apart, events) in [(9, 1), (12, 2), (19, 2)] {
@@ -44,7 +44,8 @@ fn arrival_times_merge_no_losses_sent_far_apart() {
                 if lost.contains(&seq) {
                     return PacketStatus::Missing;
                 }
-                // On a time line on which reports come when they are made all came a round trip after they left.
+                // On a time line on which reports arrive when they are made, every packet arrived a round trip
+                // after it left.
                 let came = sent_at(seq) + RTT;
                 let event = sent_at(lost[0]) + RTT;
                 let claimed = if came < event {
@@ -70,7 +71,7 @@ fn arrival_times_merge_no_losses_sent_far_apart() {
     }
 }
 
-/// A report of these packets, made at that time on the sender's clock, the last of them `waited` before.
+/// Ingests a report of these packets, made at `now` on the sender's clock and `waited` after the last arrival.
 fn tell(
     tracker: &mut Sender,
     now: Instant,
@@ -91,7 +92,7 @@ fn tell(
     tracker.handle_report(now, &header, packets.map(arrived))
 }
 
-/// Else the others would have waited since it came.
+/// The other packets would otherwise have waited since that date.
 #[test]
 fn report_of_later_date_shortens_no_round_trip() {
     let mut tracker = sender(20);
@@ -108,13 +109,13 @@ fn report_of_later_date_shortens_no_round_trip() {
     };
     assert!(tell(FIRST, 0).is_some());
     assert!(tell(FIRST, 900).is_none());
-    // The first is believed down to the round trip before it, the second of nothing.
+    // The first report is believed down to the round trip before it, the second without a lower bound.
     for last in [FIRST + 10, FIRST + 11] {
         assert_eq!(tell(last, 0).unwrap().delay, Duration::ZERO);
     }
 }
 
-/// The report of the packet below it comes so much later.
+/// The report of the packet below arrives that much later.
 #[test]
 fn overtaking_report_adds_no_wait_to_rtt() {
     for (later, believed) in [(0, 0), (3, 3), (20, 20)] {
@@ -148,7 +149,7 @@ fn round_trip_is_at_least_the_format_resolution() {
     }
 }
 
-/// A foreign receiver may save reports up: the first of them waited longest.
+/// A foreign receiver may collect reports, the first of which then waited longest.
 #[test]
 fn reports_together_give_the_last_round_trip() {
     let mut tracker = SentPacketTracker::<64>::new(0, ReceiverConfig::default());

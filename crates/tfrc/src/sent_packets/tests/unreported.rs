@@ -55,7 +55,7 @@ fn unreported_hole_with_left_out_number_is_one() {
     assert_eq!(tracker.never_reported(), 9);
 }
 
-/// Reports that pass over what was lost, once in five packets: each hole is a loss.
+/// Reports skip what was lost, once in five packets; each hole is a loss event.
 #[test]
 fn skipped_losses_are_loss_events() {
     let honest = with_numbers_left_out(|seq| seq % 10 == 0);

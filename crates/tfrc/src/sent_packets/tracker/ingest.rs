@@ -1,4 +1,4 @@
-//! Ingests reports: what they say of each packet is kept until the packet is settled.
+//! Ingests reports: the reported status of each packet is kept until the packet is settled.
 
 use core::ops::Range;
 
@@ -31,7 +31,7 @@ impl<const N: usize> SentPacketTracker<N> {
         self.begin_report(first);
         self.resolution = header.resolution;
         self.vector = None;
-        // Where our clock stands when the receiver's, on its time line, shows the time of an arrival.
+        // The sender's clock at the instant at which the receiver's clock shows the time of arrival.
         let came = now + header.resolution;
         let (ahead, behind) = (came.nanos_since(made_at), made_at.nanos_since(came));
         let remembered = self.remembered();
@@ -39,7 +39,8 @@ impl<const N: usize> SentPacketTracker<N> {
         let ingest_other = |tracker: &mut Self, seq: u64, at: Option<Instant>, ecn| {
             if seq.wrapping_sub(remembered.start) < held {
                 let at = at.map_or(made_at, |at| tracker.clock.place(at).min(made_at));
-                // It came as long before the report was made as it left, at least, before the report came.
+                // The packet left before the report arrived, at least as long as it had arrived before the report
+                // was made.
                 tracker.ingest_other_arrived(seq, at, ecn, at + ahead - behind);
             } else {
                 tracker.refuse_unknown(seq);
@@ -58,7 +59,7 @@ impl<const N: usize> SentPacketTracker<N> {
             }
             next += run.count();
         }
-        // Each packet is reported more than once.
+        // Settled arrivals are skipped, because each packet is reported more than once.
         while next < turn
             && let Some(run) = status_runs.next()
         {
@@ -114,7 +115,7 @@ impl<const N: usize> SentPacketTracker<N> {
         let sent = self.slot(seq);
         match &mut sent.state {
             SentState::Missing { covered } | SentState::Arrived { covered, .. } => {
-                // Packets that earlier reports covered are stepped over at once, and next time together with this one.
+                // Packets that earlier reports covered are skipped together, and next time together with this one.
                 let next = seq + u64::from(*covered);
                 *covered = reported_from_here.max(*covered);
                 return next;
@@ -163,9 +164,9 @@ impl<const N: usize> SentPacketTracker<N> {
         }
     }
 
-    /// The same if it is told the first time, all below had their turn, and it came no later than `latest` on the
-    /// receiver's clock and was on its way for as long as that report's must be: so are nearly all. The caller
-    /// notes the end of the report.
+    /// Ingests the usual arrival: the first report of a packet all of whose predecessors are settled. The packet
+    /// must have arrived no later than `latest` on the receiver's clock, after a transit of at least `least`.
+    /// Returns false for any other arrival. The caller ends the report.
     #[inline]
     fn ingest_next(
         &mut self,
@@ -175,7 +176,7 @@ impl<const N: usize> SentPacketTracker<N> {
         least: Nanos,
         latest: Instant,
     ) -> bool {
-        // What has not left yet lies where one that had its turn was.
+        // The slot of a packet that has not left yet holds a settled packet.
         let sent = &mut self.sent[seq as usize % N];
         let is_usual = seq == self.turn
             && matches!(sent.state, SentState::Unreported)
@@ -192,7 +193,7 @@ impl<const N: usize> SentPacketTracker<N> {
         is_usual
     }
 
-    /// The same for any other packet.
+    /// Ingests any other arrival.
     #[inline(never)]
     fn ingest_other_arrived(&mut self, seq: u64, at: Instant, ecn: Ecn, latest: Instant) {
         let sent = &mut self.sent[seq as usize % N];
@@ -221,7 +222,7 @@ impl<const N: usize> SentPacketTracker<N> {
 
     /// Refuses the reported arrival of a packet that is not remembered.
     pub(in super::super) fn refuse_unknown(&mut self, seq: u64) {
-        // Said again it may be a copy of a report that was damaged on its way.
+        // A repeated claim may be a copy of a damaged report.
         if seq >= self.next.max(self.claimed) {
             self.refused.never_sent += 1;
             self.claimed = seq + 1;
@@ -244,8 +245,8 @@ mod tests {
 
     const COUNT: u64 = 6_000;
 
-    /// One that has sent so many packets, a thirtieth of whose numbers were left out; boxed, since two of them are more
-    /// than the stack of a test holds in a debug build.
+    /// Creates a tracker that has sent `count` packets and left out a thirtieth of the numbers. The tracker is
+    /// boxed, because two of them exceed the stack of a test in a debug build.
     fn sender(count: u64) -> Box<SentPacketTracker<8_192>> {
         let mut tracker = Box::new(SentPacketTracker::new(0, ReceiverConfig::default()));
         for seq in 0..count {
@@ -259,7 +260,7 @@ mod tests {
         tracker
     }
 
-    /// Whatever they tell while the first waits, and in whatever pieces.
+    /// The property must hold for any reports while the first packet waits, in any pieces.
     #[test]
     fn reports_of_what_was_told_before_cost_no_more_the_more_they_speak_of() {
         let runs = (1..COUNT).map(|end| 1..end);
@@ -282,7 +283,7 @@ mod tests {
             let count = runs.clone().count();
             let visited: usize = runs.map(|run| tracker.ingest_missing(run)).sum();
             assert_eq!(tracker.turn, 0);
-            // Each packet once when it is reported, and a few visits a run.
+            // Each packet is visited once when it is first reported, and each run a few times.
             assert!(visited <= COUNT as usize + 4 * count, "{visited}");
         }
     }
@@ -297,7 +298,7 @@ mod tests {
     }
 
     proptest! {
-        /// In particular, that none that no report spoke of is passed over.
+        /// In particular a run must not skip packets that no report covered.
         #[test]
         fn a_run_says_what_as_many_packets_say_one_after_the_other(
             reports in prop::collection::vec((0u16..400, status_runs(), 0u64..40), 1..20),

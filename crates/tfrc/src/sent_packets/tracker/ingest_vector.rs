@@ -10,7 +10,7 @@ use crate::trust::MAX_STRETCH;
 use crate::units::{Bytes, Rate};
 
 impl<const N: usize> SentPacketTracker<N> {
-    /// Takes in a report that came at `now`, alone: true for each packet that had arrived.
+    /// Handles a single report that arrived at `now`; `received` is true for each packet that had arrived.
     pub fn handle_vector(
         &mut self,
         now: Instant,
@@ -24,7 +24,8 @@ impl<const N: usize> SentPacketTracker<N> {
         self.settle(now)
     }
 
-    /// Notes a report that came at `now`. As [`SentPacketTracker::ingest_report`], with X_recv as the receiver has it.
+    /// Ingests a report that arrived at `now`, as [`SentPacketTracker::ingest_report`] does, with the receiver's
+    /// X_recv.
     pub fn ingest_vector(
         &mut self,
         now: Instant,
@@ -55,7 +56,7 @@ impl<const N: usize> SentPacketTracker<N> {
         };
         let came = now - vector.delay;
         let anchor = self.stretch(highest, vector.receive_rate, came);
-        // Each packet is reported more than once.
+        // Settled arrivals are skipped, because each packet is reported more than once.
         let known = self.final_range();
         let mut next = first;
         while next < known.start
@@ -74,7 +75,7 @@ impl<const N: usize> SentPacketTracker<N> {
         self.end_report();
     }
 
-    /// Notes what a vector says of a packet, that had come at `came` if it did.
+    /// Ingests the bit of a packet, which had arrived by `came` if the bit is set.
     #[inline]
     fn ingest_bit(&mut self, seq: u64, received: bool, anchor: &Anchor, came: Instant) {
         if received {
@@ -84,7 +85,8 @@ impl<const N: usize> SentPacketTracker<N> {
         }
     }
 
-    /// The estimate up to `highest`, if that is further than before; the next begins there.
+    /// Returns the anchor for packets up to `highest`. The next estimate begins at `highest` if that is a new
+    /// maximum.
     fn stretch(&mut self, highest: u64, receive_rate: Rate, came: Instant) -> Anchor {
         let remembered = self.remembered();
         let sent_at = self.slot(highest).at;
@@ -144,7 +146,7 @@ mod tests {
         }
     }
 
-    /// A packet every 10 ms.
+    /// Creates a tracker that has sent `count` packets, one every 10 ms.
     fn sender(count: u64) -> SentPacketTracker<512> {
         let mut tracker = SentPacketTracker::new(0, ReceiverConfig::default());
         for seq in 0..count {
@@ -179,7 +181,7 @@ mod tests {
         }
     }
 
-    /// Losses of the paper's figure 4: two events, though three reports tell of losses.
+    /// The losses of the paper's figure 4 are two events, although three reports cover losses.
     #[test]
     fn losses_that_three_reports_tell_are_the_events_that_a_receiver_sees() {
         let lost = [103, 106, 119, 125, 127];
@@ -208,7 +210,7 @@ mod tests {
     }
 
     proptest! {
-        /// However much of it a report begins with.
+        /// The property must hold for any number of repeated packets at the start of a report.
         #[test]
         fn what_was_told_before_changes_nothing_when_it_is_told_again(
             came in prop::collection::vec(prop::bool::weighted(0.9), 300..301),
@@ -222,7 +224,7 @@ mod tests {
                 let first = told.saturating_sub(more);
                 let of = |first: usize| (vector(first as u16, kilobytes_per_sec), came[first..end].to_vec());
                 let [(vector, received), (shorter, rest)] = [of(first), of(told)];
-                // With nothing new the highest is another, from which the delay counts.
+                // Without new packets the highest is another packet, from whose arrival the delay counts.
                 if rest.contains(&true) {
                     let feedback = again.handle_vector(now, &vector, received);
                     prop_assert_eq!(feedback, once.handle_vector(now, &shorter, rest));

@@ -36,7 +36,7 @@ impl<const N: usize> SentPacketTracker<N> {
         Some(self.feedback(delay))
     }
 
-    /// Updates the packet that is reported as the last to arrive; false if there is no arrival to count.
+    /// Updates the packet that is reported as the last to arrive; returns false if there is no arrival to count.
     fn update_newest(&mut self) -> bool {
         let last = self.batch.last();
         if let Some(last) = last.filter(|last| last.at >= self.newest.0) {
@@ -45,7 +45,7 @@ impl<const N: usize> SentPacketTracker<N> {
         last.is_some()
     }
 
-    /// Waits for packets that were not reported, or goes on without them.
+    /// Waits for packets that were not reported, or settles them once the wait is over.
     fn wait(&mut self, now: Instant) {
         if self.turn == self.reported {
             self.waiting_since = None;
@@ -59,7 +59,7 @@ impl<const N: usize> SentPacketTracker<N> {
         }
     }
 
-    /// Hands arrivals on in the order of their times.
+    /// Passes the arrivals to the receiver in the order of their times.
     #[inline(never)]
     pub(super) fn count(&mut self) {
         self.update_newest();
@@ -126,11 +126,11 @@ impl<const N: usize> SentPacketTracker<N> {
             self.transit = Some(BelievedTransit::after(self.transit, now, rtt));
             delay
         };
-        // R is no shorter than what the report can tell.
+        // A report cannot resolve a shorter R than its unit of time.
         delay.min(trip.saturating_sub(self.resolution))
     }
 
-    /// What a receiver that knows TFRC would have reported.
+    /// Returns the feedback that a receiver with TFRC of its own would have reported.
     fn feedback(&mut self, delay: Duration) -> Feedback {
         let report = self.receiver.report_or_foretell(self.arrived);
         Feedback {
@@ -144,8 +144,7 @@ impl<const N: usize> SentPacketTracker<N> {
     }
 }
 
-/// The packets before `until` that follow the one that was handed on last and tell nothing but that they came. All
-/// are in the order of time.
+/// Returns the run of plain packets that follow `last` and arrived before `until`, in the order of time.
 #[inline]
 fn run_after(last: &Arrival, known: &[BatchedArrival], until: Instant) -> Option<Run> {
     let (mut bytes, mut largest) = (0, 0);
@@ -155,7 +154,7 @@ fn run_after(last: &Arrival, known: &[BatchedArrival], until: Instant) -> Option
     let mut count = 0;
     for (_, known) in follow {
         count += 1;
-        // A batch of packets of 2^16 bytes each is far from the end of what fits.
+        // The sum cannot overflow: a batch is far too short, and each packet has less than 2^16 bytes.
         let size = u64::from(known.size);
         bytes += size;
         largest = size.max(largest);

@@ -5,7 +5,7 @@ use super::super::sent_record::SentState;
 use super::SentPacketTracker;
 
 impl<const N: usize> SentPacketTracker<N> {
-    /// Gives their turn to packets, up to the first that was not reported.
+    /// Settles packets up to the first that was not reported.
     #[inline]
     pub(super) fn advance(&mut self) {
         while self.turn < self.reported
@@ -51,7 +51,7 @@ impl<const N: usize> SentPacketTracker<N> {
         }
     }
 
-    /// Gives their turn to all packets below `end`, reported or not.
+    /// Settles all packets below `end`, reported or not.
     #[inline(never)]
     pub(super) fn give_up(&mut self, end: u64) {
         while self.turn < end {
@@ -59,8 +59,9 @@ impl<const N: usize> SentPacketTracker<N> {
         }
     }
 
-    /// Gives their turn to all packets that there is no room for beside the next, and counts what reports told that were
-    /// not settled. Reports of these packets are so late that their 16 bits may mean others, so they prove nothing.
+    /// Settles all packets that would leave no room for the next one, and counts reported arrivals that were not
+    /// yet settled. Reports of these packets are so late that their 16 bits may mean other packets, so they prove
+    /// no lie.
     pub(super) fn make_room(&mut self) {
         if self.has_room() {
             return;
@@ -74,7 +75,7 @@ impl<const N: usize> SentPacketTracker<N> {
         }
         self.give_up(end);
         self.reported = self.reported.max(end);
-        // What is counted later would be taken for the packets that come into its places.
+        // A later count would attribute these arrivals to the packets that take over their slots.
         if self.batch.last().is_some() {
             self.count();
             self.batch.forget_taken();

@@ -1,4 +1,4 @@
-//! Tests of the repair decoder: packets that come back, and repairs that are refused.
+//! Tests of the repair decoder: recovered packets, and repair packets that are refused.
 
 use super::*;
 use crate::packet::flexfec::Encoder;
@@ -21,7 +21,7 @@ fn packet(sequence: u16, payload: &[u8], marker: bool) -> Vec<u8> {
     [&buf[..], payload].concat()
 }
 
-/// `count` packets from sequence number `first` on, none as long as another.
+/// Returns `count` packets from sequence number `first` on, each of another length.
 fn block(first: u16, count: usize) -> Vec<(u16, Vec<u8>)> {
     (0..count)
         .map(|n| {
@@ -48,7 +48,7 @@ fn repairs(block: &[(u16, Vec<u8>)], count: usize) -> Vec<Vec<u8>> {
     repairs
 }
 
-/// What a receiver has of a block of which these are lost, given back or not.
+/// Returns the packets that a receiver has of a block after these losses and repairs.
 fn receive(block: &[(u16, Vec<u8>)], lost: &[usize], repairs: &[Vec<u8>]) -> Vec<(u16, Vec<u8>)> {
     let mut decoder = Decoder::new(SSRC);
     let extended = |n: usize| 0x1_0000 + u64::from(block[0].0) + n as u64;
@@ -133,11 +133,11 @@ fn dummies_and_lies_give_nothing_back() {
         decoder.push_media(10 + n as u64, &block[n].1);
     }
     assert_eq!(decoder.push_repair(&payload), Err(Unusable::Empty));
-    // A length that the lost packet never had.
+    // The lost packet never had this length.
     let mut long = repairs(&block, 1).remove(0);
     long[2] ^= 0x80;
     assert_eq!(decoder.push_repair(&long), Err(Unusable::Untrue));
-    // A base far away, of which nothing has come.
+    // The base is far away, and no packet near it arrived.
     let mut far = repairs(&block, 1).remove(0);
     far[8] ^= 0x80;
     assert_eq!(decoder.push_repair(&far), Err(Unusable::Empty));
@@ -160,7 +160,7 @@ proptest! {
         let repairs = repairs(&block, columns);
         let lost: Vec<usize> = lost.into_iter().filter(|&n| n < count).collect();
         let back = receive(&block, &lost, &repairs);
-        // One of a column comes back; two of one do not. Without any packet nothing is known.
+        // One loss of a column is recovered; two are not. Without any packet nothing is known.
         let columns = columns.min(count);
         let alone = |&&n: &&usize| lost.iter().filter(|&&m| m % columns == n % columns).count() == 1;
         let whole = |&&n: &&usize| block.len().div_ceil(columns) > 1 || n % columns != n || lost.len() < count;

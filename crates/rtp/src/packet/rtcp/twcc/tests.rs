@@ -18,7 +18,7 @@ fn arrived(units: u64) -> PacketStatus {
     }
 }
 
-/// A run of two that came, seven symbols of two bits, fourteen of one: of eighteen packets.
+/// The report covers eighteen packets: a run of two arrivals, seven symbols of two bits, and fourteen of one.
 const DRAWN: [u8; 20] = [
     0xff, 0xff, 0, 18, 0, 0, 2, 9, // 128 ms, the tenth
     0x20, 2, 0xd8, 0x00, 0xa0, 0x00, // 1 1; 01 10 0…; 1 0…
@@ -59,7 +59,7 @@ fn what_is_cut_short_is_an_error() {
     assert_eq!(Twcc::parse(&reserved), Err(error));
 }
 
-/// Three chunks speak of a quarter of all numbers.
+/// Three chunks cover a quarter of all numbers.
 #[test]
 fn what_is_said_of_many_packets_at_once_is_read_at_once() {
     let fci = [0, 0, 0x40, 0, 0, 0, 0, 1, 0x1f, 0xff, 0x1f, 0xff, 0, 2];
@@ -67,7 +67,7 @@ fn what_is_said_of_many_packets_at_once_is_read_at_once() {
     let missing = [8_191, 8_191, 2].map(|count| StatusRun::Missing { count });
     assert_eq!(twcc.status_runs().collect::<Vec<_>>(), missing);
     assert_eq!(twcc.statuses().count(), 16_384);
-    // As many that came, whose times are not there.
+    // As many arrivals lack their times.
     let fci = fci.map(|byte| if byte == 0x1f { 0x3f } else { byte });
     assert!(Twcc::parse(&fci).is_err());
 }
@@ -80,7 +80,7 @@ fn a_steady_stream_takes_little_more_than_a_byte_a_packet() {
     assert!(len < 250, "{len}");
 }
 
-/// Symbol by symbol, as §3.1.3 and §3.1.4 draw chunks: what is told of each packet, if it has a meaning.
+/// Reads chunks symbol by symbol, as §3.1.3 and §3.1.4 draw them; `None` if a symbol is invalid.
 fn read_singly(fci: &[u8]) -> Option<Vec<PacketStatus>> {
     let count = u16::from_be_bytes([fci[2], fci[3]]).into();
     let mut symbols = Vec::new();
@@ -115,7 +115,7 @@ fn read_singly(fci: &[u8]) -> Option<Vec<PacketStatus>> {
         .collect()
 }
 
-/// Chunks of any kind, most of those that are drawn with a meaning.
+/// Generates chunks of any kind, most of them valid.
 fn chunk() -> impl Strategy<Value = u16> {
     let run = (0u16..4, 0u16..40).prop_map(|(symbol, count)| symbol << 13 | count);
     let small = (0u16..1 << 14).prop_map(|bits| 0b10 << 14 | bits);
@@ -186,7 +186,7 @@ proptest! {
         if let Ok(twcc) = Twcc::parse(&fci) {
             prop_assert_eq!(twcc.statuses().count(), usize::from(twcc.count));
             let _ = twcc.header();
-            // A bit a symbol is the least that a chunk which is no run takes.
+            // A chunk that is no run has at least one bit a symbol.
             prop_assert!(twcc.status_runs().count() <= 8 * fci.len());
         }
     }

@@ -1,4 +1,4 @@
-//! What stays with a host while another is the peer's.
+//! Tests of the memory of a host while the peer is at another host.
 
 use tfrc::Ecn;
 use tfrc::sent_packets::{PacketStatus, ReportHeader};
@@ -20,7 +20,7 @@ fn at(ms: u64) -> Instant {
     Instant::from_millis(ms)
 }
 
-/// A sender that has sent a packet.
+/// Returns a sender that has sent a packet.
 fn begun(feedback: FeedbackMode) -> Outbound {
     let config = SendConfig {
         feedback,
@@ -31,7 +31,7 @@ fn begun(feedback: FeedbackMode) -> Outbound {
     outbound
 }
 
-/// One that has heard this p.
+/// Returns a sender that has received a report of this p.
 fn told(p: f64) -> Outbound {
     let mut outbound = begun(FeedbackMode::Tfrc);
     tell(&mut outbound, at(1_000), p);
@@ -42,7 +42,8 @@ fn send(outbound: &mut Outbound, now: Instant) -> Ecn {
     outbound.handle_sent(now, 1_200, 1_100, true)
 }
 
-/// Packets of these numbers arrived half a round trip before now, without a mark, and others did not.
+/// Reports that packets of these numbers arrived half a round trip before now without a mark, and that others did
+/// not.
 fn report(outbound: &mut Outbound, now: Instant, first: u32, arrived: &[u32]) {
     let made_at = now - RTT / 2;
     let header = ReportHeader {
@@ -68,13 +69,13 @@ fn report(outbound: &mut Outbound, now: Instant, first: u32, arrived: &[u32]) {
     let _stale = outbound.settle_arrivals(now);
 }
 
-/// The receiver says that it has what is still to be sent.
+/// Reports the arrival of a packet that is still to be sent.
 fn claim_unsent(outbound: &mut Outbound, now: Instant) {
     let next = outbound.numbering.transport();
     report(outbound, now, next - 1, &[next]);
 }
 
-/// So many of our own marks do not come back.
+/// Reports arrivals without marks until this many of the sender's marks are lost.
 fn lose_marks(outbound: &mut Outbound, now: Instant, marks: usize) {
     let (first, mut sent, mut lost) = (outbound.numbering.transport(), Vec::new(), 0);
     while lost < marks {
@@ -84,7 +85,7 @@ fn lose_marks(outbound: &mut Outbound, now: Instant, marks: usize) {
     report(outbound, now + RTT, first, &sent);
 }
 
-/// Until so many of its claims were cut, the receiver says that it receives thousands of times what is sent.
+/// Reports thousands of times the sent rate until this many claims were cut.
 fn claim_excess(outbound: &mut Outbound, mut now: Instant, cut: u64) {
     while outbound.capped() < cut {
         send(outbound, now);
@@ -96,7 +97,7 @@ fn claim_excess(outbound: &mut Outbound, mut now: Instant, cut: u64) {
     }
 }
 
-/// A reception report shows a round trip of 1 ms; the rate that it makes, in bits a second.
+/// Reports a round trip of 1 ms in a reception report, and returns the resulting rate in bits a second.
 fn tell_short_trip(outbound: &mut Outbound, now: Instant) -> f64 {
     let block = block(outbound.numbering.sequence().wrapping_sub(1), 0);
     outbound.handle_block(now, &block, Some(Duration::from_millis(1)));
@@ -136,7 +137,7 @@ fn a_receiver_that_computes_p_is_believed_no_less_than_was_known_before_it() {
     assert!(outbound.path().loss_event_rate.get() > 0.019);
 }
 
-/// The path bore a megabit a second when the receiver left that had told of no loss.
+/// The path bore a megabit a second when a receiver left that had reported no loss.
 #[test]
 fn who_left_without_a_loss_comes_back_to_the_rate_that_it_had() {
     let mut outbound = told(0.0);
@@ -167,7 +168,7 @@ fn a_sender_that_believes_inherits_nothing() {
     assert!(!outbound.host.has_past());
 }
 
-/// A host where less is done than anybody is accused for goes on with it when it is back.
+/// Returns a sender whose receiver misbehaves at two hosts, at the first twice, below what proves a lie.
 fn is_counted_on(
     feedback: FeedbackMode,
     misbehave: impl Fn(&mut Outbound, u64, usize),
@@ -216,7 +217,7 @@ fn excesses_are_counted_whoever_comes_between() {
     assert!(outbound.has_caught_a_lie());
 }
 
-/// The last receiver leaves with a BYE or without, and another comes at that host.
+/// Replaces the last receiver, which leaves with or without a BYE, by one at another host.
 fn replace(outbound: &mut Outbound, says_bye: bool, now: Instant, from: IpAddr, to: IpAddr) {
     if says_bye {
         outbound.restart(now);
@@ -247,7 +248,7 @@ fn none_is_shorter_than_the_one_that_feedback_showed_at_the_host() {
         replace(&mut outbound, says_bye, at(2_000), A, B);
         replace(&mut outbound, says_bye, at(3_000), B, A);
         let rate = tell_short_trip(&mut outbound, at(3_100));
-        // An initial window (RFC 5348 §4.2) in the round trip.
+        // The expected rate is an initial window (RFC 5348 §4.2) a round trip.
         assert_eq!(rate, 4_380.0 * 8.0 / RTT.as_secs_f64());
     }
 }
