@@ -57,6 +57,11 @@ pub struct Call {
 impl Call {
     /// One end of a call that starts at `now`. It sends and receives what `config` says; `policy`
     /// holds for what it sends, `payloads` is what the packets carry, either way.
+    ///
+    /// # Panics
+    ///
+    /// Panics if [`Config::validate`](session::Config::validate) refuses `config`.
+    #[track_caller]
     pub fn new(
         now: Instant,
         mut config: session::Config,
