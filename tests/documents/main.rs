@@ -8,11 +8,9 @@ mod table;
 use std::fs;
 use std::path::Path;
 
-/// The documents for people who use the program or change it, with their names.
+/// The documents for people who use the program or change it, the decision records included, with their names.
 fn documents() -> Vec<(String, String)> {
-    let docs = fs::read_dir(repository().join("docs")).expect("the folder can be read");
-    let docs = docs.map(|entry| entry.expect("the folder can be read").file_name());
-    let docs = docs.map(|name| format!("docs/{}", name.to_string_lossy()));
+    let docs = ["docs", "docs/decisions"].into_iter().flat_map(names_in);
     let names = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(String::from);
     let names = names
         .into_iter()
@@ -22,6 +20,13 @@ fn documents() -> Vec<(String, String)> {
         (name, text)
     };
     names.map(read).collect()
+}
+
+/// The paths of what is in a folder.
+fn names_in(folder: &'static str) -> impl Iterator<Item = String> {
+    let entries = fs::read_dir(repository().join(folder)).expect("the folder can be read");
+    let names = entries.map(|entry| entry.expect("the folder can be read").file_name());
+    names.map(move |name| format!("{folder}/{}", name.to_string_lossy()))
 }
 
 /// The code of a document: spans between backticks, and blocks.

@@ -16,17 +16,30 @@ pub enum RunError {
 
 /// The value of a parameter that its type allows and no run can have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{key} must be {wanted}")]
+#[error("{key}{} must be {wanted}", stated(.given.as_deref()))]
 pub struct Impossible {
     /// The parameter.
     pub key: &'static str,
+    /// The refused value, where the error states it.
+    pub given: Option<String>,
     /// What would be right.
     pub wanted: Cow<'static, str>,
     /// The list that has the parameter, and the number of the element from 0.
     pub inside: Option<(&'static str, usize)>,
 }
 
+/// The refused value as a part of a message.
+fn stated(given: Option<&str>) -> String {
+    given.map_or_else(String::new, |given| format!(" is {given} and"))
+}
+
 impl Impossible {
+    /// States the refused value.
+    pub(crate) fn given(mut self, value: impl fmt::Display) -> Self {
+        self.given = Some(value.to_string());
+        self
+    }
+
     /// Places the parameter in this element of a list.
     pub(crate) fn inside(mut self, list: &'static str, index: usize) -> Self {
         self.inside = Some((list, index));
@@ -36,11 +49,11 @@ impl Impossible {
 
 /// Refuses a parameter and says what would be right.
 pub(crate) fn impossible(key: &'static str, wanted: impl Into<Cow<'static, str>>) -> Impossible {
-    let (wanted, inside) = (wanted.into(), None);
     Impossible {
         key,
-        wanted,
-        inside,
+        given: None,
+        wanted: wanted.into(),
+        inside: None,
     }
 }
 

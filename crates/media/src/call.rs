@@ -57,6 +57,11 @@ pub struct Call {
 impl Call {
     /// Creates one end of a call that starts at `now`. `config` is for both directions, `policy` for the media that
     /// is sent, and `payloads` for the packets of both directions.
+    ///
+    /// # Panics
+    ///
+    /// Panics if [`Config::validate`](session::Config::validate) refuses `config`.
+    #[track_caller]
     pub fn new(
         now: Instant,
         mut config: session::Config,

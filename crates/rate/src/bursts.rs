@@ -106,7 +106,7 @@ const SHORTFALL_FRAMES: f64 = 25.0;
 /// Bursts of this many frame intervals show the flow's share of the link.
 const RECENT_INTERVALS: f64 = 4.0;
 /// Bound on the recent bursts: more of them show no more.
-pub(crate) const MAX_RECENT: usize = 64;
+const MAX_RECENT: usize = 64;
 /// Least spread of bursts, in seconds, below which all packets left at once.
 const LEAST_SPREAD: f64 = 1e-6;
 

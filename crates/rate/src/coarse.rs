@@ -24,7 +24,7 @@ pub(crate) struct CoarseReports {
 }
 
 /// Bound on the reports of a frame, beyond which the last reports are joined.
-pub(crate) const MAX_RANGES: usize = 64;
+const MAX_RANGES: usize = 64;
 
 impl CoarseReports {
     /// Records a packet that left. Gives the frame if the packet was its last.

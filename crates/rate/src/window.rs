@@ -31,7 +31,7 @@ pub(crate) const RATE_INTERVALS: f64 = 3.0;
 /// Deliveries are kept for this many frame intervals, which is longer than any rate is measured over.
 const KEPT_INTERVALS: f64 = 2.0 * RATE_INTERVALS;
 /// Bound on the deliveries, beyond which rates are underestimated.
-pub(crate) const MAX_DELIVERIES: usize = MAX_PACKETS;
+const MAX_DELIVERIES: usize = MAX_PACKETS;
 
 impl DeliveryWindow {
     pub(crate) fn observe(&mut self, arrived: f64, sent: f64, size: f64) {

@@ -12,7 +12,7 @@ pub(crate) struct WindowedMin {
 }
 
 /// Bound on the candidates: more would need a delay that rises with each report for minutes.
-pub(crate) const MAX_CANDIDATES: usize = 1_024;
+const MAX_CANDIDATES: usize = 1_024;
 
 impl Default for WindowedMin {
     fn default() -> Self {

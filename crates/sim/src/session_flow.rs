@@ -56,6 +56,11 @@ pub struct SessionEnd {
 
 impl SessionEnd {
     /// An end that `config` describes, with a peer at this address; it begins at `start`.
+    ///
+    /// # Panics
+    ///
+    /// Panics if [`Config::validate`] refuses `config`.
+    #[track_caller]
     pub fn new(config: Config, peer: SocketAddr, start: Instant) -> Self {
         let send = config.send.as_ref();
         let clock_rate = send.map_or(1, |send| send.clock_rate);
@@ -77,6 +82,11 @@ impl SessionEnd {
     /// Both ends of the flow that `config` describes, with feedback of any kind; `estimator` says how p is
     /// computed, wherever it is. Of RTCP's compounds the first alone leaves, as in a flow without bytes, but
     /// with [`FeedbackMode::App`], where they leave as `rtcp` says.
+    ///
+    /// # Panics
+    ///
+    /// Panics if [`Config::validate`] refuses the configuration of an end, that is, a field of `config.tfrc` or `estimator`.
+    #[track_caller]
     pub fn pair(
         config: &TfrcConfig,
         estimator: &ReceiverConfig,

@@ -62,6 +62,11 @@ pub struct TfrcSender {
 
 impl TfrcSender {
     /// A sender that waits for its start.
+    ///
+    /// # Panics
+    ///
+    /// Panics if [`SenderConfig::validate`] refuses `config.tfrc` or the size of the packets.
+    #[track_caller]
     pub fn new(config: TfrcConfig) -> Self {
         let segment = (config.packet_size - LOWER_LAYERS).max(Bytes::new(1));
         let mut tfrc = config.tfrc;
@@ -182,6 +187,11 @@ pub struct TfrcReceiver {
 
 impl TfrcReceiver {
     /// A receiver that has seen nothing.
+    ///
+    /// # Panics
+    ///
+    /// Panics if [`ReceiverConfig::validate`] refuses `config`.
+    #[track_caller]
     pub fn new(config: ReceiverConfig) -> Self {
         Self {
             receiver: Receiver::new(config),

@@ -124,6 +124,11 @@ pub struct Player {
 
 impl Player {
     /// A player that waits for a server.
+    ///
+    /// # Panics
+    ///
+    /// Panics if [`Config::validate`](evenkeel_rtp::session::Config::validate) refuses `config.session`.
+    #[track_caller]
     pub fn new(now: Instant, mut config: PlayerConfig) -> Self {
         let receive = config
             .session

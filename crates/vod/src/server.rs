@@ -83,6 +83,11 @@ impl std::fmt::Debug for Server {
 
 impl Server {
     /// A server that begins as soon as the player answers; at once if it is uncontrolled.
+    ///
+    /// # Panics
+    ///
+    /// Panics if [`Config::validate`](evenkeel_rtp::session::Config::validate) refuses `config.session`.
+    #[track_caller]
     pub fn new(now: Instant, mut config: ServerConfig, content: Box<dyn Content>) -> Self {
         let send = config
             .session

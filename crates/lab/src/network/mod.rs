@@ -28,7 +28,7 @@ pub use protocol::Protocol;
 pub use queue::Queue;
 pub(crate) use record::Measured;
 pub(crate) use run::{FLOW_STREAMS, Run, advance, reached};
-pub(crate) use stacks::{MOST_PACKET, Stacks};
+pub(crate) use stacks::{Stacks, require_packet, require_packet_from};
 pub use stage::Stage;
 pub use tcp::{Kernel, Tcp, TcpVariant};
 pub use tfrc_rules::{Feedback, Tfrc};

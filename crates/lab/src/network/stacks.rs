@@ -2,13 +2,30 @@
 
 use tfrc::units::Bytes;
 
-use super::tcp::{TCP_HEADER, Tcp};
+use super::tcp::Tcp;
 use super::tfrc_rules::Tfrc;
-use crate::error::{Impossible, require};
+use crate::error::{Impossible, impossible};
 use crate::units::Size;
 
 /// What UDP over IP can carry, roughly.
-pub(crate) const MOST_PACKET: Bytes = Bytes::new(65_000);
+const MOST_PACKET: Bytes = Bytes::new(65_000);
+
+/// One byte more than the headers of TCP.
+const LEAST_PACKET: Bytes = Bytes::new(41);
+
+/// Refuses packets without room for data, and packets that UDP over IP cannot carry.
+pub(crate) fn require_packet(packet: Size) -> Result<(), Impossible> {
+    require_packet_from(LEAST_PACKET, packet)
+}
+
+/// Refuses packets smaller than `least`, and packets that UDP over IP cannot carry.
+pub(crate) fn require_packet_from(least: Bytes, packet: Size) -> Result<(), Impossible> {
+    if (least..=MOST_PACKET).contains(&packet.0) {
+        return Ok(());
+    }
+    let range = format!("from {least} to {MOST_PACKET}");
+    Err(impossible("packet", range).given(packet.0))
+}
 
 /// How the ends of a flow behave.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +42,7 @@ impl Stacks {
     pub(crate) fn verify(&self) -> Result<(), Impossible> {
         self.tfrc.verify()?;
         self.tcp.verify()?;
-        let room = self.packet.0 > TCP_HEADER && self.packet.0 <= MOST_PACKET;
-        require(room, "packet", "from 41B to 65kB")
+        require_packet(self.packet)?;
+        require_packet(self.tcp_packet)
     }
 }

@@ -99,7 +99,8 @@ impl Default for Tfrc {
 
 impl Tfrc {
     pub(crate) fn verify(&self) -> Result<(), Impossible> {
-        let invalid = |error: TfrcConfigError| impossible(error.field, error.wanted);
+        let invalid =
+            |error: TfrcConfigError| impossible(error.field, error.wanted).given(error.value);
         let segment_size = SenderConfig::default().segment_size;
         self.sender(segment_size).validate().map_err(invalid)?;
         self.receiver().validate().map_err(invalid)?;
@@ -116,9 +117,9 @@ impl Tfrc {
         )
     }
 
-    /// Where nothing else of this would have an effect: [`Self::follow`] and [`Self::follows`] are all that
-    /// is used.
+    /// Refuses what [`Self::verify`] does, and all but `edition` and `t_rto` where nothing else would have an effect.
     pub(crate) fn verify_alone(&self) -> Result<(), Impossible> {
+        self.verify()?;
         let alone = Self {
             edition: self.edition,
             t_rto: self.t_rto,

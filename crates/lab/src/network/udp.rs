@@ -5,6 +5,7 @@ use evenkeel_sim::{Law, Pattern, Sink, Source, SourceError, Traffic};
 use serde::Deserialize;
 use tfrc::time::Instant;
 
+use super::stacks::require_packet;
 use crate::error::{Impossible, RunError, broken, require};
 use crate::units::{BitRate, Size, Time};
 
@@ -49,13 +50,21 @@ impl Udp {
         let times = |times: &[Time]| times.iter().all(|time| !time.0.is_zero());
         let heavy = |shape: f64| shape.is_finite() && shape > 1.0;
         match self {
-            Self::Constant { .. } => Ok(()),
-            Self::OnOff { on, off, shape, .. } => {
+            Self::Constant { packet, .. } => require_packet(packet),
+            Self::OnOff {
+                packet,
+                on,
+                off,
+                shape,
+                ..
+            } => {
+                require_packet(packet)?;
                 require(times(&[on]), "on", "above 0")?;
                 require(times(&[off]), "off", "above 0")?;
                 require(heavy(shape), "shape", "above 1")
             }
-            Self::Pareto { gap, shape, .. } => {
+            Self::Pareto { packet, gap, shape } => {
+                require_packet(packet)?;
                 require(times(&[gap]), "gap", "above 0")?;
                 require(heavy(shape), "shape", "above 1")
             }

@@ -45,6 +45,7 @@ struct Controller {
 
 impl Scenario for Controllers {
     fn verify(&self) -> Result<(), Impossible> {
+        self.flows.verify()?;
         self.queue.verify(self.flows.packet)?;
         require(!self.controller.is_empty(), "controller", "one or more")?;
         let protocols = self.controller.iter().map(|one| one.protocol);
@@ -52,8 +53,7 @@ impl Scenario for Controllers {
         let pairs = (1..=1_000).contains(&self.pairs);
         require(pairs, "pairs", "from 1 to 1000")?;
         require_window("measured", self.measured)?;
-        require_recordable("measured", self.measured, 2 * self.pairs)?;
-        self.flows.verify()
+        require_recordable("measured", self.measured, 2 * self.pairs)
     }
 
     fn cells(&self) -> usize {

@@ -9,7 +9,7 @@ use crate::findings::Sample;
 use crate::flow::{Flow, TfrcFlowEvent, TfrcFlowSetup, packets_per_rtt};
 use crate::job::Job;
 use crate::metrics::{largest_increase, mean_increase};
-use crate::network::{Edition, Stage, Tfrc};
+use crate::network::{Edition, Stage, Tfrc, require_packet};
 use crate::reader::Times;
 use crate::scenario::contract::Scenario;
 use crate::scenario::require::{require_lost_one_in, require_round_trips};
@@ -48,6 +48,7 @@ const GROWN: f64 = 1.002;
 impl Scenario for EndOfCongestion {
     fn verify(&self) -> Result<(), Impossible> {
         self.tfrc.verify_alone()?;
+        require_packet(self.packet)?;
         require_round_trips("until", self.until, self.rtt)?;
         require_lost_one_in([self.lost_one_in])?;
         require(self.until > self.ends_at, "until", "after ends_at")

@@ -41,6 +41,7 @@ struct Case {
 
 impl Scenario for FairShare {
     fn verify(&self) -> Result<(), Impossible> {
+        self.flows.verify()?;
         require_queues(&self.queues, self.flows.packet)?;
         require(!self.rates.is_empty(), "rates", "one or more")?;
         let sound = |pairs: &usize| (1..=5_000).contains(pairs);
@@ -48,8 +49,7 @@ impl Scenario for FairShare {
         require(pairs, "pairs", "one or more numbers from 1 to 5000")?;
         require_window("measured", self.measured)?;
         let most = self.pairs.iter().max().copied().unwrap_or_default();
-        require_recordable("measured", self.measured, 2 * most)?;
-        self.flows.verify()
+        require_recordable("measured", self.measured, 2 * most)
     }
 
     fn cells(&self) -> usize {

@@ -14,7 +14,7 @@ use crate::job::Job;
 use crate::metrics::{BIN, Throughput, cov};
 use crate::network::{
     Bottleneck, Feedback, Impairments, Losses, Member, Protocol, Queue, Run, Speaks, Stacks, Tcp,
-    Tfrc,
+    Tfrc, require_packet,
 };
 use crate::real::{BedRecord, BedSetup, Real, RealFlow, RealProtocol, RealReports};
 use crate::scenario::contract::Scenario;
@@ -92,6 +92,7 @@ const RULE_MEASURED: [Duration; 2] = [Duration::from_secs(3), Duration::from_sec
 impl Scenario for FeedbackTiming {
     fn verify(&self) -> Result<(), Impossible> {
         self.tfrc.verify_alone()?;
+        require_packet(self.packet)?;
         require(!self.rtt.0.is_zero(), "rtt", "above 0")?;
         require(!self.path.is_empty(), "path", "one or more")?;
         for (index, path) in self.path.iter().enumerate() {

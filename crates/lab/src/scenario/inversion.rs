@@ -8,6 +8,7 @@ use tfrc::units::{LossEventRate, Rate};
 use crate::error::{Impossible, RunError, require};
 use crate::findings::Sample;
 use crate::job::Job;
+use crate::network::require_packet;
 use crate::scenario::contract::Scenario;
 use crate::units::{BitRate, Size, Time};
 
@@ -53,6 +54,7 @@ fn cycles_of_newton(n: f64) -> f64 {
 
 impl Scenario for Inversion {
     fn verify(&self) -> Result<(), Impossible> {
+        require_packet(self.packet)?;
         let rtts = self.rtts.iter().chain([&self.example.0]);
         let some = !self.rtts.is_empty() && rtts.clone().all(|rtt| !rtt.0.is_zero());
         require(some, "rtts", "one or more, above 0")?;

@@ -13,6 +13,7 @@ use crate::error::{Impossible, RunError, require};
 use crate::findings::Sample;
 use crate::job::Job;
 use crate::metrics::mean;
+use crate::network::require_packet;
 use crate::scenario::contract::Scenario;
 use crate::scenario::require::require_round_trips;
 use crate::units::{BitRate, Share, Size, Time};
@@ -73,6 +74,7 @@ impl Way {
 
 impl Scenario for LatePackets {
     fn verify(&self) -> Result<(), Impossible> {
+        require_packet(self.packet)?;
         require(!self.rates.is_empty(), "rates", "one or more")?;
         require(!self.shares.is_empty(), "shares", "one or more")?;
         let places = (1..=MOST_PLACES).contains(&self.places);

@@ -42,6 +42,7 @@ const LEARNT: usize = 33;
 
 impl Scenario for LossPredictors {
     fn verify(&self) -> Result<(), Impossible> {
+        self.flows.verify()?;
         require(!self.rates.is_empty(), "rates", "one or more")?;
         require_queues(&self.queues, self.flows.packet)?;
         let few = self.tcp_flows.iter().all(|count| *count <= 5_000);
@@ -56,8 +57,7 @@ impl Scenario for LossPredictors {
             .ewma
             .iter()
             .all(|weight| *weight > 0.0 && *weight <= 1.0);
-        require(ewma, "ewma", "weights above 0, at most 1")?;
-        self.flows.verify()
+        require(ewma, "ewma", "weights above 0, at most 1")
     }
 
     fn cells(&self) -> usize {

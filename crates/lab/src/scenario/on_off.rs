@@ -42,6 +42,7 @@ const SOURCE_STREAMS: u64 = 2 << 32;
 
 impl Scenario for OnOff {
     fn verify(&self) -> Result<(), Impossible> {
+        self.flows.verify()?;
         self.queue.verify(self.flows.packet)?;
         self.source.verify()?;
         let some = !self.sources.is_empty() && self.sources.iter().all(|n| *n <= 10_000);
@@ -49,8 +50,7 @@ impl Scenario for OnOff {
         require_window("measured", self.measured)?;
         require(!self.timescales.is_empty(), "timescales", "one or more")?;
         require_bins("timescales", &self.timescales)?;
-        require_recordable("measured", self.measured, MONITORED.len())?;
-        self.flows.verify()
+        require_recordable("measured", self.measured, MONITORED.len())
     }
 
     fn cells(&self) -> usize {

@@ -47,6 +47,7 @@ const SPACINGS: [(bool, &str); 2] = [(false, "without"), (true, "with")];
 
 impl Scenario for Oscillation {
     fn verify(&self) -> Result<(), Impossible> {
+        self.stacks(false).verify()?;
         let some = !self.buffers.is_empty() && self.buffers.iter().all(|packets| *packets > 0);
         require(some, "buffers", "one or more numbers of at least 1")?;
         require(!self.rtt.0.is_zero(), "rtt", "above 0")?;
@@ -111,11 +112,8 @@ impl Scenario for Oscillation {
 }
 
 impl Oscillation {
-    fn stage(&self, cell: usize) -> Stage {
-        let packets = self.buffers[cell / SPACINGS.len()];
-        let (spacing, _) = SPACINGS[cell % SPACINGS.len()];
-        let bottleneck = Bottleneck::new(self.rate, Queue::DropTail { packets });
-        let stacks = Stacks {
+    fn stacks(&self, spacing: bool) -> Stacks {
+        Stacks {
             packet: self.packet,
             // None takes part.
             tcp_packet: self.packet,
@@ -124,7 +122,14 @@ impl Oscillation {
                 spacing,
                 ..self.tfrc
             },
-        };
+        }
+    }
+
+    fn stage(&self, cell: usize) -> Stage {
+        let packets = self.buffers[cell / SPACINGS.len()];
+        let (spacing, _) = SPACINGS[cell % SPACINGS.len()];
+        let bottleneck = Bottleneck::new(self.rate, Queue::DropTail { packets });
+        let stacks = self.stacks(spacing);
         let flow = Member {
             speaks: Speaks::Long(Protocol::Tfrc, self.feedback),
             stacks,

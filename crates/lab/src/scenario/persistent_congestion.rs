@@ -10,7 +10,7 @@ use crate::findings::{Findings, Sample};
 use crate::flow::{Flow, TfrcFlowEvent, TfrcFlowSetup, packets_per_rtt};
 use crate::job::Job;
 use crate::metrics::{halving, least, most};
-use crate::network::{Stage, Tfrc};
+use crate::network::{Stage, Tfrc, require_packet};
 use crate::reader::Times;
 use crate::scenario::contract::Scenario;
 use crate::scenario::require::{require_lost_one_in, require_round_trips};
@@ -46,6 +46,7 @@ const LOW: f64 = 0.01;
 impl Scenario for PersistentCongestion {
     fn verify(&self) -> Result<(), Impossible> {
         self.tfrc.verify_alone()?;
+        require_packet(self.packet)?;
         require_round_trips("until", self.until, self.rtt)?;
         require(
             !self.lost_one_in.is_empty(),

@@ -122,6 +122,7 @@ const PROTOCOLS: [(Protocol, &str); 2] = [(Protocol::Tcp, "tcp"), (Protocol::Tfr
 
 impl Scenario for QueueDynamics {
     fn verify(&self) -> Result<(), Impossible> {
+        self.stacks().verify()?;
         require(!self.case.is_empty(), "case", "one or more")?;
         for (index, case) in self.case.iter().enumerate() {
             let sound = case.verify(self.packet).and_then(|()| {
@@ -137,7 +138,6 @@ impl Scenario for QueueDynamics {
         }
         let rtt = self.rtt[0] <= self.rtt[1] && !self.rtt[0].0.is_zero();
         require(rtt, "rtt", "[least, most], above 0")?;
-        self.stacks().verify()?;
         require_jitter(self.jitter)?;
         require_window("measured", self.measured)?;
         for (index, case) in self.case.iter().enumerate() {

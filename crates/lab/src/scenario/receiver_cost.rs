@@ -12,6 +12,7 @@ use tfrc::{Arrival, Ecn, Receiver, ReceiverConfig};
 use crate::error::{Impossible, RunError, require};
 use crate::findings::Sample;
 use crate::job::Job;
+use crate::network::require_packet;
 use crate::scenario::contract::Scenario;
 use crate::units::{BitRate, Size, Time};
 
@@ -49,6 +50,7 @@ const MOST_POINTS: f64 = 1e4;
 
 impl Scenario for ReceiverCost {
     fn verify(&self) -> Result<(), Impossible> {
+        require_packet(self.packet)?;
         require(!self.rtt.0.is_zero(), "rtt", "above 0")?;
         require(!self.drawn.0.is_zero(), "drawn", "above 0")?;
         let packets = self.time.0.as_secs_f64() / self.spacing().as_secs_f64();

@@ -13,6 +13,7 @@ use tfrc::{Arrival, Ecn, Receiver, ReceiverConfig};
 use crate::error::{Impossible, RunError, require};
 use crate::findings::{Findings, Sample};
 use crate::job::Job;
+use crate::network::require_packet;
 use crate::scenario::contract::Scenario;
 use crate::units::{BitRate, Share, Size, Time};
 
@@ -40,6 +41,7 @@ const MOST_PACKETS: f64 = 1e7;
 
 impl Scenario for SackEvents {
     fn verify(&self) -> Result<(), Impossible> {
+        require_packet(self.packet)?;
         require(!self.rtt.0.is_zero(), "rtt", "above 0")?;
         let packets = self.time.0.as_secs_f64() / self.spacing().as_secs_f64();
         let few = (1.0..=MOST_PACKETS).contains(&packets);

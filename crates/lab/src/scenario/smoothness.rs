@@ -44,6 +44,7 @@ fn usual() -> Vec<Time> {
 
 impl Scenario for Smoothness {
     fn verify(&self) -> Result<(), Impossible> {
+        self.flows.verify()?;
         require_queues(&self.queues, self.flows.packet)?;
         let pairs = (2..=5_000).contains(&self.pairs) && self.pairs.is_multiple_of(2);
         require(pairs, "pairs", "even, from 2 to 5000")?;
@@ -55,8 +56,7 @@ impl Scenario for Smoothness {
             self.drawn_flows <= self.pairs,
             "drawn_flows",
             "at most pairs",
-        )?;
-        self.flows.verify()
+        )
     }
 
     fn cells(&self) -> usize {

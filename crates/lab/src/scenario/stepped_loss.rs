@@ -10,7 +10,7 @@ use crate::findings::Sample;
 use crate::flow::{Flow, TfrcFlowEvent, TfrcFlowSetup, packets_per_rtt};
 use crate::job::Job;
 use crate::metrics::{cov, largest_increase_pct, mean};
-use crate::network::{Stage, Tfrc};
+use crate::network::{Stage, Tfrc, require_packet};
 use crate::reader::Times;
 use crate::scenario::contract::Scenario;
 use crate::scenario::require::{require_lost_one_in, require_round_trips};
@@ -74,6 +74,7 @@ impl SteppedLoss {
 impl Scenario for SteppedLoss {
     fn verify(&self) -> Result<(), Impossible> {
         self.tfrc.verify_alone()?;
+        require_packet(self.packet)?;
         let ordered = self.phases.windows(2).all(|w| w[0].until < w[1].until);
         require(ordered, "phases", "in the order of their ends")?;
         require(self.phases.len() >= 2, "phases", "two or more")?;

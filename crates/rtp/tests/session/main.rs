@@ -10,6 +10,7 @@ mod hostile;
 mod keyframes;
 mod not_sent;
 mod pair;
+mod panics;
 mod path_samples;
 mod refused_reports;
 mod repair;

@@ -67,9 +67,11 @@ impl Weights {
     /// # Panics
     ///
     /// Panics unless `n` is from 1 to [`MAX_INTERVALS`].
+    #[track_caller]
     pub const fn falling(n: usize) -> Self {
         const ROWS: [[f64; MAX_INTERVALS]; MAX_INTERVALS + 1] = falling_rows();
         assert!(n >= 1, "there must be 1 weight or more");
+        assert!(n <= MAX_INTERVALS, "there must be 32 weights or fewer");
         Self(ROWS[n].split_at(n).0)
     }
 
@@ -78,8 +80,10 @@ impl Weights {
     /// # Panics
     ///
     /// Panics unless `n` is from 1 to [`MAX_INTERVALS`].
+    #[track_caller]
     pub const fn equal(n: usize) -> Self {
         assert!(n >= 1, "there must be 1 weight or more");
+        assert!(n <= MAX_INTERVALS, "there must be 32 weights or fewer");
         Self([1.0; MAX_INTERVALS].as_slice().split_at(n).0)
     }
 

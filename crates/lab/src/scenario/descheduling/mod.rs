@@ -14,7 +14,7 @@ use crate::findings::{Findings, Sample};
 use crate::flow::{Flow, TfrcFlowEvent, TfrcFlowSetup};
 use crate::job::Job;
 use crate::metrics::{BIN, dip_pct, mean, most};
-use crate::network::{Edition, Feedback, Tfrc, reached};
+use crate::network::{Edition, Feedback, Tfrc, reached, require_packet};
 use crate::reader::Times;
 use crate::real::{BedRecord, BedSetup, Real, RealFlow, RealProtocol};
 use crate::scenario::contract::Scenario;
@@ -71,6 +71,7 @@ type Rates = Vec<(f64, f64)>;
 impl Scenario for Descheduling {
     fn verify(&self) -> Result<(), Impossible> {
         self.tfrc.verify_alone()?;
+        require_packet(self.packet)?;
         require_round_trips("measured", self.measured[1], self.rtt)?;
         require_lost_one_in([self.lost_one_in])?;
         let ours = self.receiver.iter().any(|kind| kind.name == "ours");

@@ -24,7 +24,7 @@ use crate::error::{Impossible, RunError, require};
 use crate::findings::{Findings, Sample};
 use crate::job::Job;
 use crate::metrics::gain_pct;
-use crate::network::{Tfrc, reached};
+use crate::network::{Tfrc, reached, require_packet_from};
 use crate::scenario::contract::Scenario;
 use crate::units::{BitRate, Share, Size, Time};
 use liar::Liar;
@@ -111,7 +111,7 @@ impl Scenario for Selfish {
         self.tfrc.verify_alone()?;
         require(!self.rtt.0.is_zero(), "rtt", "above 0")?;
         require(self.rate.0 > Rate::ZERO, "rate", "above 0")?;
-        require(self.packet.0 >= Bytes::new(200), "packet", "200 B or more")?;
+        require_packet_from(Bytes::new(200), self.packet)?;
         let [begin, end] = self.measured;
         require(begin < end, "measured", "a beginning and a later end")
     }

@@ -8,11 +8,12 @@ mod sample;
 
 use serde::Deserialize;
 use tfrc::time::{Duration, Instant};
+use tfrc::units::Bytes;
 
 use crate::error::{Impossible, RunError, require};
 use crate::findings::{Findings, Sample};
 use crate::job::Job;
-use crate::network::{MOST_PACKET, Tcp, TcpVariant, Tfrc};
+use crate::network::{Tcp, TcpVariant, Tfrc, require_packet_from};
 use crate::real::Real;
 use crate::scenario::contract::Scenario;
 use crate::scenario::require::{require_jitter, require_window};
@@ -128,8 +129,7 @@ impl Scenario for VideoOnDemand {
         )?;
         require(some(&self.tcps, 0), "tcps", "one or more from 0 to 1000")?;
         self.tcp.verify()?;
-        let packet = (tfrc::units::Bytes::new(1_344)..=MOST_PACKET).contains(&self.packet.0);
-        require(packet, "packet", "from 1344B to 65kB")?;
+        require_packet_from(Bytes::new(1_344), self.packet)?;
         require_jitter(self.jitter)?;
         require_window("measured", self.measured)
     }

@@ -61,7 +61,16 @@ fn falling_weights_are_the_standards() {
 #[test]
 fn weights_that_weigh_nothing_are_refused() {
     assert!(Weights::new(&[1.0, 0.0, 0.25]).is_some());
-    for weights in [&[][..], &[0.0, 1.0], &[1.0, -1.0], &[f64::NAN], &[1.0; 33]] {
+    for weights in [
+        &[][..],
+        &[0.0, 1.0],
+        &[1.0, -1.0],
+        &[f64::NAN],
+        &[1.0, f64::NAN],
+        &[f64::INFINITY],
+        &[1.0, f64::INFINITY],
+        &[1.0; 33],
+    ] {
         assert_eq!(Weights::new(weights), None);
     }
 }
