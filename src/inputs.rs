@@ -66,7 +66,11 @@ pub(crate) fn source(
     // A thread that hangs is abandoned, and ends with the program.
     thread::spawn(move || opened.send(open(&wanted, &unwanted)));
     let clock = Clock::start();
-    let end = run.seconds.map(|limit| clock.now() + limit);
+    // A built-in source is painted first, which takes its time and always ends.
+    let limit = run
+        .seconds
+        .filter(|_| !named(&picture.source).is_built_in());
+    let end = limit.map(|limit| clock.now() + limit);
     let source = loop {
         match awaited.recv_timeout(OPEN_POLL_INTERVAL) {
             // Ctrl-C at a terminal also reaches the program that a source runs.
@@ -123,6 +127,12 @@ enum Named<'a> {
     Camera(&'a str),
     /// A file, a device, or another input of ffmpeg.
     Path(&'a Path),
+}
+
+impl Named<'_> {
+    fn is_built_in(self) -> bool {
+        matches!(self, Self::Scene | Self::Presenter)
+    }
 }
 
 fn named(source: &str) -> Named<'_> {
