@@ -157,8 +157,9 @@ async function pages(browser, first, second) {
         await until(`${of}: the state is no riddle`, 15, async () => /^(Good|Late|\d+\s%)/.test(await badges(page)));
         const { width: wide, height: high } = await page.locator(`${shown} .screen`).boundingBox();
         assert.ok(wide > 280 && Math.abs(wide / high - 4 / 3) < 0.02, `${of}: the picture has ${wide} x ${high} px`);
-        const header = await page.locator("#run").innerText();
-        assert.match(header, /640×480/, of);
+        const run = page.locator("#run");
+        await until(`${of}: the size is the stream's`, 10, async () => /640×480/.test(await run.innerText()));
+        const header = await run.innerText();
         assert.doesNotMatch(header, /\b0×0|\b0 fps|seed 0/, of);
         if (command === "call") {
           const own = await page.locator("#sent .screen").boundingBox();

@@ -208,6 +208,8 @@ function tellRun() {
 /** Everything that is said in words and numbers outside the charts. */
 function tell(sample) {
   badges(sample);
+  // A sender may code pictures smaller at first, while its rate is low.
+  if (!info.width) tellRun();
   updateKnobs(sample.knobs);
   const filler = sample.filler_bps > 0 ? [`filler ${text(rate(sample.filler_bps))}`] : [];
   set($("sent-note"), [`aims at ${text(bytes(sample.target_bytes))} a frame`, ...filler].join(", "));
