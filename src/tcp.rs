@@ -137,7 +137,7 @@ impl TcpFlows {
             segment: Bytes::new(1_188),
             // The receiver acknowledges every packet, as the throughput equation assumes (b = 1).
             delayed_ack: None,
-            // The minimum is that of Linux.
+            // Linux has this minimum.
             min_rto: Duration::from_millis(200),
             ..Config::default()
         };

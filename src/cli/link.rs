@@ -69,7 +69,7 @@ pub(crate) struct LinkRelayArgs {
     pub(crate) emulation: EmulationArgs,
 }
 
-/// What is emulated, and what is told of it.
+/// The links that are emulated, and the records of them.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Link")]
 pub(crate) struct EmulationArgs {

@@ -1,4 +1,4 @@
-//! The knobs that a viewer posts: those of the link, with their ranges, and codec, policy and filler.
+//! The knobs that a viewer posts: rate, delay, queue and loss with their ranges, and codec, policy and filler.
 
 use evenkeel_codec::Codec;
 use evenkeel_media::filler::Filler;

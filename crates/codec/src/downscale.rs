@@ -70,7 +70,7 @@ impl<'a> Halves<'a> {
     /// Annex K.
     pub(crate) fn better(&self, halvings: usize, scale: f64) -> usize {
         let picture = self.get(halvings);
-        // The least possible bound is that of a picture from which halving removes nothing.
+        // A picture from which halving removes nothing has the least possible bound.
         let may_be_coarse =
             scale > JFIF_STEP_OCTAVES && halvings < HALVINGS && can_be_halved(picture);
         if may_be_coarse && scale > coarse(picture) {

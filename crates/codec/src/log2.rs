@@ -5,7 +5,7 @@ const STEPS: f64 = 32_768.0;
 
 /// Returns the binary logarithm of `value`, rounded down to a multiple of 2^-15. A value below 1 counts as 1.
 ///
-/// The logarithm of the standard library depends on the machine, that of libm does not.
+/// The standard library's logarithm depends on the machine, and libm's does not.
 pub(crate) fn log2(value: f64) -> f64 {
     (libm::log2(value.max(1.0)) * STEPS).floor() / STEPS
 }

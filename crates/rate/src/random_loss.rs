@@ -221,7 +221,7 @@ mod tests {
             };
             let mut lost = 0.0;
             for _ in 0..12 {
-                // The generator is that of Numerical Recipes, whose upper bits are random enough.
+                // The upper bits of the generator of Numerical Recipes are random enough.
                 self.chances = self
                     .chances
                     .wrapping_mul(1_664_525)

@@ -21,7 +21,7 @@ const FIRST_RATE: Rate = Rate::from_bits_per_sec(300e3);
 const LEAST_RATE: Rate = Rate::from_bytes_per_sec(6e3);
 pub(super) struct CheckedSession {
     pub(super) session: Session,
-    /// The one address that it was told to listen to.
+    /// The one address that it was configured to hear.
     peer: Option<SocketAddr>,
     /// Sequence numbers of the present peer's media that arrived, and that repair packets gave back.
     seen: BTreeSet<u64>,

@@ -13,7 +13,7 @@ pub(super) struct NominalRange {
     highest: u8,
     /// The level of our pictures for JFIF's 128, from which the transform takes distances.
     middle: f32,
-    /// The number of JFIF's steps in one of ours.
+    /// The number of JFIF's steps in one step of video range.
     pub(super) gain: f32,
 }
 

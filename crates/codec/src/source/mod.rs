@@ -1,5 +1,6 @@
 //! The sources of pictures: the built-in scene and presenter, files, cameras.
 
+mod built_in;
 mod contract;
 mod counter;
 mod dv;

@@ -70,7 +70,7 @@ fn each_datagram_is_told_of_where_it_enters_and_where_it_leaves() {
 fn what_the_system_refuses_or_has_no_way_to_go_is_not_told_as_departed() {
     let clock = Clock::start();
     let (sender, receiver) = (bind(), bind());
-    // No socket of ours may speak to all.
+    // No socket of this program may send to a broadcast address.
     let everyone = SocketAddr::from(([255, 255, 255, 255], 9));
     for (to, speaks, direction) in [
         (everyone, &sender, Direction::Forward),

@@ -9,7 +9,7 @@ use tfrc::time::{Duration, Instant};
 use crate::count::Count;
 use crate::terms::{Refusal, Terms};
 
-/// How often it is told that a message was refused or could not be read: whoever sends many fills no disk.
+/// The least time between two warnings of a refused or unreadable message, so that a flood of them fills no disk.
 const COMPLAINTS: Duration = Duration::from_secs(1);
 /// Events that wait for a reader, besides the ends of tests whose beginning was told.
 const MAX_EVENTS: usize = 1_024;
@@ -58,9 +58,9 @@ pub enum ServerEventKind {
 #[derive(Debug, Default)]
 pub(super) struct ServerEvents {
     events: VecDeque<ServerEvent>,
-    /// When a refused or unreadable message was told last.
+    /// The time of the last warning of a refused or unreadable message.
     complained: Option<Instant>,
-    /// How many were not told since.
+    /// The number of refused messages without a warning since then.
     left_out: u64,
 }
 
@@ -74,7 +74,7 @@ impl ServerEvents {
         self.left_out
     }
 
-    /// Tells of a message that came to nothing, unless one was told of just now.
+    /// Warns of a message that was refused or unreadable, unless a warning was given just now.
     pub(super) fn complain(&mut self, at: Instant, client: SocketAddr, kind: ServerEventKind) {
         if self.complained.is_some_and(|last| at < last + COMPLAINTS) {
             self.left_out += 1;

@@ -118,7 +118,7 @@ fn unknown_payload_type_is_reported_once_if_alone() {
         pair.kinds(End::B).filter_map(of).collect::<Vec<_>>()
     };
     pair.session_mut(End::A).set_payload_type(98);
-    // A stranger's neither counts nor is told of.
+    // A stranger's packet neither counts nor is reported.
     let mut stray = [0; 40];
     stray[..2].copy_from_slice(&[0x80, 33]);
     let stranger = "203.0.113.9:9".parse().unwrap();

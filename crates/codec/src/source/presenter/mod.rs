@@ -33,6 +33,7 @@ mod street;
 
 pub use speech::Speech;
 
+use super::built_in::{GRAIN_SAMPLES, check_sides, grain};
 use super::contract::{Source, SourceError};
 use super::counter;
 use super::format::Format;
@@ -45,17 +46,8 @@ use plane::at;
 use room::RoomPlan;
 use street::StreetTraffic;
 
-/// The counter fits pictures from this side on.
-const MIN_SIDE: usize = 16;
-
-/// Pictures have this side at most, the limit of JPEG over RTP (RFC 2435 §3.1.5).
-const MAX_SIDE: usize = 2040;
-
 /// Each of the two parts of the film grain has this peak, in steps of a sample.
 const GRAIN_PEAK: i32 = 2;
-
-/// The table of grain has this many samples beside the longest row.
-const GRAIN_SAMPLES: usize = 1 << 16;
 
 /// A presenter shows a painted person, whose looks and movements depend on a seed.
 #[derive(Debug)]
@@ -76,13 +68,8 @@ impl Presenter {
     /// # Errors
     /// Returns an error if a side is below 16 or above 2040.
     pub fn new(format: Format, seed: u64) -> Result<Self, SourceError> {
+        check_sides("presenter", &format)?;
         let (width, height) = (format.width, format.height);
-        for (field, side) in [("width", width), ("height", height)] {
-            if !(MIN_SIDE..=MAX_SIDE).contains(&side) {
-                let value = format!("{side}: a presenter has {MIN_SIDE} to {MAX_SIDE}");
-                return Err(SourceError::Invalid { field, value });
-            }
-        }
         let mut random = Random::new(seed);
         let fine = random.next();
         let plan = RoomPlan::new(width as f32 / height as f32);
@@ -91,10 +78,7 @@ impl Presenter {
         let uncovered = room::paint(&mut canvas, plan, fine);
         // The camera's focus is on the person; a little of the blur also keeps small pictures from aliasing.
         canvas.blur(height as f32 / 400.0 + 0.1);
-        // The sum of two numbers is nearer to film's distribution than one.
-        let grain = (0..GRAIN_SAMPLES + width)
-            .map(|_| (random.between(0, GRAIN_PEAK) + random.between(0, GRAIN_PEAK)) as u8)
-            .collect();
+        let grain = grain(width, GRAIN_PEAK, &mut random);
         Ok(Self {
             format,
             seed,
@@ -153,6 +137,7 @@ impl Source for Presenter {
 mod tests {
     use super::*;
     use crate::source::FrameRate;
+    use crate::source::built_in::digest;
 
     fn presenter(width: usize, height: usize, seed: u64) -> Presenter {
         let frame_rate = FrameRate::new(5, 1).expect("valid");
@@ -162,17 +147,6 @@ mod tests {
             frame_rate,
         };
         Presenter::new(format, seed).expect("possible size")
-    }
-
-    /// Returns FNV-1a over all samples of the first `count` pictures.
-    fn digest(mut presenter: Presenter, count: usize) -> u64 {
-        let mut hash = 0xCBF2_9CE4_8422_2325;
-        for _ in 0..count {
-            for &byte in presenter.draw().data() {
-                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
-            }
-        }
-        hash
     }
 
     #[test]

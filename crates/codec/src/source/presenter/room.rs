@@ -21,7 +21,7 @@ impl RoomPlan {
     pub(super) fn new(aspect: f32) -> Self {
         let side = aspect / 2.0;
         let left = -side + 0.07;
-        // Width beyond 4:3, up to that of a film.
+        // Width beyond 4:3, up to a film's.
         let spare = (side - 0.667).clamp(0.0, 0.4);
         Self {
             side,

@@ -22,6 +22,7 @@
 mod noise;
 mod shot;
 
+use super::built_in::{GRAIN_SAMPLES, check_sides, grain};
 use super::contract::{Source, SourceError};
 use super::counter;
 use super::format::{Format, FrameRate};
@@ -29,20 +30,11 @@ use super::random::Random;
 use crate::picture::{BLACK, Picture, WHITE};
 use shot::Shot;
 
-/// The smallest side, into which the counter and a block of each object fit.
-const MIN_SIDE: usize = 16;
-
-/// The largest side, as in JPEG over RTP; larger scenes have no use here.
-const MAX_SIDE: usize = 2040;
-
 /// The number of different shots, after which the first returns, at another moment of its motion.
 const SHOTS: usize = 3;
 
 /// The range of seconds between cuts, drawn anew each time.
 const SHOT_SECONDS: (i32, i32) = (5, 9);
-
-/// The samples in the table of grain, in addition to the longest row.
-const GRAIN: usize = 1 << 16;
 
 /// The scene of a seed.
 #[derive(Debug)]
@@ -63,22 +55,12 @@ impl Scene {
     /// # Errors
     /// Returns an error if a side is below 16 or above 2040.
     pub fn new(format: Format, seed: u64) -> Result<Self, SourceError> {
-        for (field, side) in [("width", format.width), ("height", format.height)] {
-            if !(MIN_SIDE..=MAX_SIDE).contains(&side) {
-                let value = format!("{side}: a scene has {MIN_SIDE} to {MAX_SIDE}");
-                return Err(SourceError::Invalid { field, value });
-            }
-        }
+        check_sides("scene", &format)?;
         let mut random = Random::new(seed);
         let shots = (0..SHOTS)
             .map(|look| Shot::new(look, format.width, format.height, &mut random))
             .collect();
-        // The sum of two numbers is nearer to film's distribution than one.
-        let grain = (0..GRAIN + format.width)
-            .map(|_| {
-                (random.between(0, shot::GRAIN_PEAK) + random.between(0, shot::GRAIN_PEAK)) as u8
-            })
-            .collect();
+        let grain = grain(format.width, shot::GRAIN_PEAK, &mut random);
         let mut scene = Self {
             format,
             random,
@@ -117,7 +99,7 @@ impl Scene {
         let gain = shot::gain(millis);
         let width = picture.width();
         for row in picture.planes_mut()[0].chunks_mut(width) {
-            let start = (self.random.next() % GRAIN as u64) as usize;
+            let start = (self.random.next() % GRAIN_SAMPLES as u64) as usize;
             for (sample, grain) in row.iter_mut().zip(&self.grain[start..][..width]) {
                 let lit = (u16::from(*sample) * gain) >> 7;
                 let exposed = (lit + u16::from(*grain)).saturating_sub(shot::GRAIN_PEAK as u16);
@@ -144,6 +126,7 @@ impl Source for Scene {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::built_in::digest;
 
     fn scene(width: usize, height: usize, seed: u64) -> Scene {
         let frame_rate = FrameRate::new(5, 1).expect("valid");
@@ -153,17 +136,6 @@ mod tests {
             frame_rate,
         };
         Scene::new(format, seed).expect("possible size")
-    }
-
-    /// Returns FNV-1a over all samples of the first `count` pictures.
-    fn digest(mut scene: Scene, count: usize) -> u64 {
-        let mut hash = 0xCBF2_9CE4_8422_2325;
-        for _ in 0..count {
-            for &byte in scene.draw().data() {
-                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
-            }
-        }
-        hash
     }
 
     #[test]

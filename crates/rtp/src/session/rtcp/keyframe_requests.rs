@@ -42,7 +42,7 @@ impl Session {
         KeyframeRequest::PictureLoss.emit(self.ssrc, media_ssrc, buf)
     }
 
-    /// Handles a possible request of the peer for a keyframe of ours.
+    /// Handles a possible request of the peer for a keyframe.
     pub(in crate::session) fn handle_payload_feedback(
         &mut self,
         author: u32,

@@ -33,6 +33,6 @@ pub enum Breach {
     NoReports,
     /// Reports show no new packet (§4.2).
     NoMedia,
-    /// The rate exceeds ten times that of a TCP (§4.3).
+    /// The rate exceeds ten times a TCP flow's (§4.3).
     Congestion,
 }

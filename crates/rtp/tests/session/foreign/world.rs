@@ -1,4 +1,4 @@
-//! A sender of ours, a link, and a receiver that is not ours.
+//! An Evenkeel sender, a link, and a foreign receiver.
 
 use std::collections::VecDeque;
 use std::time::Duration;

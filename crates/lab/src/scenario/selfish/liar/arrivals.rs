@@ -163,7 +163,7 @@ impl Liar {
     }
 }
 
-/// Writes what is told of packets from a number on, in a report that is made then.
+/// Writes the reported arrivals from a packet number on, in a report that is made then.
 type Writing<'a> =
     dyn FnMut(&mut Liar, u64, &[ReportedArrival], Instant, &mut [u8]) -> Option<usize> + 'a;
 
