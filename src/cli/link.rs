@@ -88,7 +88,7 @@ pub(crate) struct EmulationArgs {
     /// Propagation delay, each way
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "0ms", value_parser = units::delay)]
     pub(crate) delay: Duration,
-    /// Queue, each way: as that of `evenkeel demo`
+    /// Queue each way, as in `evenkeel demo`
     #[arg(long, value_name = "QUEUE", default_value = "50ms", value_parser = queue::queue)]
     pub(crate) queue: LinkQueue,
     /// Packets lost at random from A to B: 2% or 0.02

@@ -134,7 +134,7 @@ pub(crate) struct PerfClientArgs {
     /// APP packets
     #[arg(long, value_name = "FORMAT", value_parser = FeedbackMode::from_str, default_value = FeedbackMode::Tfrc.name(), conflicts_with = "udp", help_heading = "TFRC")]
     pub(crate) feedback: FeedbackMode,
-    /// Set the segment size s, to which the rate X is in proportion [default: that of -l; 1460 for sp]
+    /// Set the segment size s, to which the rate X is in proportion [default: as -l; 1460 for sp]
     ///
     /// With rfc5348 and rfc3448 half of -l takes half a fair share of the path, twice -l takes two. With sp it is the
     /// packet size of the competing flows, whose share small packets then get. It has no effect with -u
@@ -156,7 +156,7 @@ pub(crate) struct PerfClientArgs {
     /// Quarters of a round trip from a report to the next
     #[arg(long, value_name = "N", default_value_t = ReportTiming::default().quarters, value_parser = clap::value_parser!(u16).range(1..=i64::from(ReportTiming::MAX_QUARTERS)), conflicts_with = "udp", help_heading = "Reports")]
     report_quarters: u16,
-    /// Session bandwidth, of which RTCP takes a twentieth [default: that of -b, or the least of a session]
+    /// Session bandwidth, of which RTCP takes a twentieth [default: as -b, or the least of a session]
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = units::rate, conflicts_with = "udp", help_heading = "Reports")]
     session_bandwidth: Option<Rate>,
     /// Send reports only in compound packets, when RTCP's timer fires
