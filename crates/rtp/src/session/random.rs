@@ -1,31 +1,29 @@
-//! The session's one random stream.
+//! Draws the session's random numbers, which spread timers and choose identifiers. No secret depends on them.
 
-/// SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014), which suffices to
-/// spread timers and to choose identifiers. No secret depends on it.
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+/// A stream of numbers (SplitMix64, Steele et al. 2014).
 #[derive(Clone, Debug)]
-pub(super) struct Random(u64);
+pub(super) struct Random(SplitMix64);
 
 impl Random {
     /// Creates a stream for `name` under `seed`, because two ends that share a seed must not share their SSRC.
     pub(super) fn new(seed: u64, name: &str) -> Self {
-        let mut random = Self(seed);
-        for byte in name.bytes() {
-            random.0 = random.next_u64() ^ u64::from(byte);
-        }
-        random
+        name.bytes()
+            .fold(Self(SplitMix64::seed_from_u64(seed)), |mut random, byte| {
+                let state = random.next_u64() ^ u64::from(byte);
+                Self(SplitMix64::seed_from_u64(state))
+            })
     }
 
     /// Creates another stream for `name`, and leaves this one unchanged.
     pub(super) fn fork(&self, name: &str) -> Self {
-        Self::new(self.0, name)
+        Self::new(u64::from_le_bytes(self.0.state()), name)
     }
 
     pub(super) fn next_u64(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.next_u64()
     }
 
     pub(super) fn next_u32(&mut self) -> u32 {

@@ -7,6 +7,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::conditions::{Conditions, Loss, Measured, PACKET, Source};
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use tfrc::time::Instant;
 use tfrc::trace::Trace;
 use tfrc::units::Bytes;
@@ -52,7 +54,7 @@ pub(crate) struct Path {
     /// The sender's process does not run before this.
     stopped_until: Instant,
     measured: Measured,
-    random: u64,
+    random: SplitMix64,
     next_seq: u64,
     next_frame: Instant,
     waiting: Bytes,
@@ -110,7 +112,7 @@ impl Path {
             smallest_frame: 2_000,
             stopped_until: Instant::ZERO,
             measured: Measured::default(),
-            random: seed,
+            random: SplitMix64::seed_from_u64(seed),
             next_seq: 0,
             next_frame: Instant::ZERO,
             waiting: Bytes::ZERO,
@@ -294,7 +296,7 @@ impl Path {
             self.oracle.handle_data(&packet.arrival(arrival));
             self.oracle.poll_report(arrival);
             if self.conditions.overtaken > 0.0 && self.chance(self.conditions.overtaken) {
-                let places = 1 + (self.draw() % 10);
+                let places = 1 + (self.random.next_u64() % 10);
                 self.overtaken.push((places, packet));
             } else {
                 self.overtake(arrival, packet);
@@ -340,16 +342,7 @@ impl Path {
 
     /// True with a probability.
     fn chance(&mut self, probability: f64) -> bool {
-        ((self.draw() >> 11) as f64) < probability * (1u64 << 53) as f64
-    }
-
-    /// SplitMix64.
-    fn draw(&mut self) -> u64 {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.random;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        ((self.random.next_u64() >> 11) as f64) < probability * (1u64 << 53) as f64
     }
 }
 

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use tfrc::sent_packets::{
     AckVector, Arrivals, MeteredArrivals, PacketStatus, ReportHeader, SentPacketTracker,
 };
@@ -33,16 +35,11 @@ pub(crate) struct Verdict {
     pub(crate) counted: u64,
 }
 
-/// SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014).
-struct Random(u64);
+struct Random(SplitMix64);
 
 impl Random {
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.next_u64()
     }
 
     /// Below `end`.
@@ -166,7 +163,7 @@ pub(crate) fn run(seed: u64) -> Verdict {
 
 /// The same of one that remembers N.
 pub(crate) fn run_remembering<const N: usize>(seed: u64) -> Verdict {
-    let mut random = Random(seed);
+    let mut random = Random(SplitMix64::seed_from_u64(seed));
     let rtt = Duration::from_micros(2_000 + random.below(300_000));
     let spacing = Duration::from_micros(50 + random.below(20_000));
     let [lost, doubled, unreported, told_twice] = [12, 5, 45, 10].map(|most| random.below(most));
