@@ -28,7 +28,9 @@ mod tables;
 #[cfg(test)]
 mod test_stream;
 mod title;
+mod transit;
 mod ts;
+mod unheard;
 
 pub use ladder::Ladder;
 pub use packet_reader::Damage;

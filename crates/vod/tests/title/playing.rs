@@ -171,6 +171,27 @@ fn what_is_lost_is_passed_over_and_counted() {
 }
 
 #[test]
+fn what_was_never_heard_is_lost() {
+    let mut world = World::new(Even::new(&[1e6], Duration::from_secs(10)), true, link(4e6));
+    // Nothing arrives of the first second, and nothing of the last two but the goodbye.
+    world.links[0].set_loss(world.now, Loss::Bernoulli(1.0));
+    world.run_for(Duration::from_secs(1));
+    world.links[0].set_loss(world.now, Loss::None);
+    world.run_for(Duration::from_secs(7));
+    let head = world.server.figures().datagrams - world.player.figures().received;
+    world.links[0].set_loss(world.now, Loss::Bernoulli(1.0));
+    world.run_for(Duration::from_millis(2_100));
+    assert!(world.server.figures().is_done);
+    world.links[0].set_loss(world.now, Loss::None);
+    world.server.close(world.now);
+    world.run_for(Duration::from_secs(5));
+    let (server, player) = (world.server.figures(), world.player.figures());
+    assert_eq!(player.state, PlayerState::Ended);
+    assert_eq!(player.received + player.lost, server.datagrams);
+    assert!(player.lost > head && head >= 90, "{player:?}");
+}
+
+#[test]
 fn datagrams_carry_as_many_packets_as_fit() {
     let mut world = World::new(Even::new(&[1e6], Duration::from_secs(10)), false, link(2e6));
     // IPv6 has 1,280 bytes at least (RFC 8200 §5), with 48 of headers.
