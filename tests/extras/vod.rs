@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::namespaces::{Cable, RIGHT};
 use crate::support::{
     Running, Scratch, evenkeel, free_port, number, pause, wait_for_file, wait_for_port,
 };
@@ -283,6 +284,32 @@ fn a_damaged_packet_is_left_out_with_a_warning() {
     assert!(player.wait(20).success());
     let came = std::fs::read(&out).expect("what came").len();
     assert_eq!(came, bytes.len() - 188);
+}
+
+#[test]
+fn a_title_arrives_whole_through_an_interface_of_small_packets() {
+    let scratch = Scratch::new("vod-mtu");
+    let files = renditions_of(&scratch, &["500k"], 3);
+    let out = scratch.file("out.ts");
+    let cable = Cable::new();
+    cable.ip("left", "link set dev left mtu 1000");
+    let mut play = evenkeel(&["vod", "play", "--json", "--seconds", "30", "--out"]);
+    play.arg(&out);
+    let mut player = Running::start(&mut cable.on("right", &play));
+    // It listens before it makes the file.
+    let listens = |_| {
+        pause(Duration::from_millis(20));
+        out.exists()
+    };
+    assert!((0..500).any(listens), "it does not begin");
+    let mut serve = evenkeel(&["vod", "serve", "--json", "--to", RIGHT]);
+    let server = cable.on("left", serve.args(&files)).output();
+    let server = server.expect("run the server");
+    let said = String::from_utf8_lossy(&server.stderr).into_owned();
+    assert!(server.status.success() && said.is_empty(), "{said}");
+    assert!(player.wait(30).success());
+    let came = std::fs::read(&out).expect("what came");
+    assert!(came == std::fs::read(&files[0]).expect("the title"));
 }
 
 #[test]

@@ -178,8 +178,8 @@ fn content(args: &VodServeArgs) -> Result<Box<dyn Content>, Failure> {
         }
         if args.files.len() > 1 && !rendition.has_entries() {
             failure::warn(format!(
-                "{name}: no keyframe follows its first that is marked, or is H.264, H.265 or MPEG-2 with its parameters, so \
-                 that the rate cannot change to it; make one with ffmpeg -i FILE -c copy -f mpegts OUT.ts"
+                "{name}: no keyframe was found after its first, so that the rate cannot change to it; make all with \
+                 ffmpeg's -g N -f mpegts (those of H.264, H.265 and MPEG-2 are found, others if they are marked)"
             ));
         }
         Ok((name, rendition))
