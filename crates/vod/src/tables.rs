@@ -155,9 +155,9 @@ fn parse_map(content: &[u8]) -> Option<TsProgram> {
 /// The checksum of ISO/IEC 13818-1 annex A, which is 0 over a whole section.
 pub(crate) fn crc(section: &[u8]) -> u32 {
     section.iter().fold(u32::MAX, |crc, byte| {
-        (0..8).fold(crc ^ u32::from(*byte) << 24, |crc, _| {
+        (0..8).fold(crc ^ (u32::from(*byte) << 24), |crc, _| {
             let carry = crc >> 31;
-            crc << 1 ^ carry * 0x04c1_1db7
+            (crc << 1) ^ (carry * 0x04c1_1db7)
         })
     })
 }
