@@ -82,3 +82,22 @@ fn sender_without_reports_ends_and_names_the_receiver() {
     let send = format!("send {peer} --headless --size 160x120 --give-up 1s --seconds 60");
     ends(1, &run(&send), &[&peer, "1s (--give-up)", "evenkeel recv"]);
 }
+
+#[test]
+fn title_that_nobody_sends_or_receives_fails() {
+    let nothing = run("vod play 127.0.0.1:0 --seconds 0.3");
+    ends(1, &nothing, &["nothing was received on 127.0.0.1:", "--to"]);
+    let frames = Temporary::file("trace.csv", "0,I,5000\n0.04,P,5000\n0.08,P,5000\n");
+    let serve = format!("vod serve --trace {} --seconds 0.3", frames.path);
+    let (_silent, peer) = taken_port();
+    let unheard = run(&format!("{serve} --to {peer}"));
+    ends(1, &unheard, &["nothing came back", &peer, "--udp"]);
+    // A system sends nothing to all hosts unless asked specially.
+    let refused = run(&format!("{serve} --udp --to 255.255.255.255"));
+    let named = [
+        "nothing was sent to 255.255.255.255:5004",
+        "refused",
+        "firewall",
+    ];
+    ends(1, &refused, &named);
+}

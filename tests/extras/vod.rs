@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::namespaces::{Cable, RIGHT};
 use crate::support::{
     Running, Scratch, evenkeel, free_port, number, pause, wait_for_file, wait_for_port,
 };
@@ -233,33 +234,82 @@ fn ffmpeg_plays_what_the_description_announces() {
 }
 
 #[test]
-fn a_title_that_cannot_be_read_on_ends_with_one_line_at_both_ends() {
-    let scratch = Scratch::new("vod-broken");
+fn a_title_cut_while_it_is_sent_ends_with_one_line_at_both_ends() {
+    let scratch = Scratch::new("vod-cut");
     let files = renditions(&scratch, &["500k"]);
-    let mut bytes = std::fs::read(&files[0]).expect("the title");
-    // No TS packet begins in its middle, some five seconds in.
-    let middle = bytes.len() / 2 / 188 * 188;
-    bytes[middle] = 0;
-    std::fs::write(&files[0], bytes).expect("a file");
-    let port = free_port();
-    let at = format!("127.0.0.1:{port}");
-    let mut player = Running::start(
-        evenkeel(&["vod", "play", &at, "--json", "--seconds", "60"]).stdout(Stdio::null()),
-    );
-    wait_for_port(port);
-    let server = evenkeel(&["vod", "serve", "--json", "--to", &at])
-        .args(&files)
-        .output()
-        .expect("run the server");
-    let said = String::from_utf8_lossy(&server.stderr).into_owned();
-    assert_eq!(server.status.code(), Some(1), "{said}");
-    let expected = format!("no MPEG-TS packet begins at byte {middle}; ");
+    let out = scratch.file("out.ts");
+    let at = format!("127.0.0.1:{}", free_port());
+    let mut player = player_into(&at, &out, Stdio::null());
+    let said = scratch.file("said");
+    let stderr = std::fs::File::create(&said).expect("a file");
+    let serve = ["vod", "serve", "--json", "--to", &at];
+    let mut server = Running::start(evenkeel(&serve).args(&files).stderr(stderr));
+    wait_for_file(&out);
+    let title = std::fs::File::options().write(true).open(&files[0]);
+    let title = title.expect("the title");
+    let len = title.metadata().expect("its length").len();
+    title.set_len(len / 2).expect("cut it");
+    assert_eq!(server.wait(20).code(), Some(1));
+    let said = std::fs::read_to_string(&said).expect("what it said");
+    let expected = format!("it ends at byte {} and had {len}", len / 2);
     assert!(
         said.contains(&expected) && said.lines().count() == 1,
         "{said}"
     );
     // It was told goodbye, and plays what it has.
     assert!(player.wait(20).success());
+}
+
+#[test]
+fn a_damaged_packet_is_left_out_with_a_warning() {
+    let scratch = Scratch::new("vod-damaged");
+    let files = renditions_of(&scratch, &["500k"], 3);
+    let mut bytes = std::fs::read(&files[0]).expect("the title");
+    let middle = bytes.len() / 2 / 188 * 188;
+    bytes[middle] = 0;
+    std::fs::write(&files[0], &bytes).expect("a file");
+    let out = scratch.file("out.ts");
+    let at = format!("127.0.0.1:{}", free_port());
+    let mut player = player_into(&at, &out, Stdio::null());
+    let server = evenkeel(&["vod", "serve", "--json", "--to", &at])
+        .args(&files)
+        .output()
+        .expect("run the server");
+    let said = String::from_utf8_lossy(&server.stderr).into_owned();
+    let expected = format!("damaged at byte {middle}: 188 bytes");
+    assert!(
+        server.status.success() && said.contains(&expected) && said.lines().count() == 1,
+        "{said}"
+    );
+    assert!(player.wait(20).success());
+    let came = std::fs::read(&out).expect("what came").len();
+    assert_eq!(came, bytes.len() - 188);
+}
+
+#[test]
+fn a_title_arrives_whole_through_an_interface_of_small_packets() {
+    let scratch = Scratch::new("vod-mtu");
+    let files = renditions_of(&scratch, &["500k"], 3);
+    let out = scratch.file("out.ts");
+    let cable = Cable::new();
+    cable.ip("left", "link set dev left mtu 1000");
+    let mut play = evenkeel(&["vod", "play", "--json", "--seconds", "30", "--out"]);
+    play.arg(&out);
+    let mut player = Running::start(&mut cable.on("right", &play));
+    // It listens before it makes the file.
+    let listens = |_| {
+        pause(Duration::from_millis(20));
+        out.exists()
+    };
+    assert!((0..500).any(listens), "it does not begin");
+    let mut serve = evenkeel(&["vod", "serve", "--json", "--to", RIGHT]);
+    let server = cable.on("left", serve.args(&files)).output();
+    let server = server.expect("run the server");
+    let said = String::from_utf8_lossy(&server.stderr).into_owned();
+    assert!(server.status.success() && said.is_empty(), "{said}");
+    assert!(player.wait(30).success());
+    let came = std::fs::read(&out).expect("what came");
+    assert!(came == std::fs::read(&files[0]).expect("the title"));
 }
 
 #[test]

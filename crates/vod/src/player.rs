@@ -13,7 +13,9 @@ use evenkeel_rtp::session::{Config, EventKind, Incoming, MediaPacket, ReceiveCon
 use tfrc::time::{Duration, Instant};
 use tfrc::units::duration_from_secs;
 
+use crate::transit::Transit;
 use crate::ts::is_whole;
+use crate::unheard::Unheard;
 use crate::{CLOCK_RATE, PAYLOAD_TYPE};
 
 /// Datagrams that wait at most: 21 MB. With more, playing begins whatever the start-up buffer should be.
@@ -55,7 +57,7 @@ pub struct PlayerFigures {
     pub received: u64,
     /// Bytes of them, RTP headers included.
     pub bytes: u64,
-    /// Datagrams that were sent and did not come.
+    /// Datagrams that were sent and did not come: by their numbers, and by how many the server says to have sent.
     pub lost: u64,
     /// Those that were not played: they came after a later one was, found no room, or waited when another server
     /// took the place of theirs.
@@ -120,6 +122,7 @@ pub struct Player {
     stalls: u64,
     stalled: Duration,
     transit: Transit,
+    unheard: Unheard,
 }
 
 impl Player {
@@ -152,6 +155,7 @@ impl Player {
             stalls: 0,
             stalled: Duration::ZERO,
             transit: Transit::default(),
+            unheard: Unheard::default(),
         }
     }
 
@@ -178,7 +182,7 @@ impl Player {
             state: self.state(),
             received: statistics.packets_received,
             bytes: statistics.bytes_received,
-            lost: statistics.packets_lost,
+            lost: statistics.packets_lost + self.unheard.count(self.has_left),
             unplayed: self.unplayed,
             malformed: self.malformed,
             startup: self.startup,
@@ -242,6 +246,7 @@ impl Player {
             match event.kind {
                 EventKind::PeerLeft => self.has_left = true,
                 EventKind::PeerChanged { .. } => self.begin_again(),
+                EventKind::SenderReport { packets, .. } => self.unheard.handle_report(packets),
                 _ => {}
             }
         }
@@ -253,6 +258,7 @@ impl Player {
         self.waiting.clear();
         self.next = 0;
         self.newest = None;
+        self.unheard.begin_again(self.has_left);
         self.has_left = false;
         self.transit = Transit::default();
         if let Clock::Running(..) = self.clock {
@@ -335,6 +341,7 @@ impl Endpoint for Player {
             self.heard = Some(now);
         }
         if let Incoming::Media(packet) = incoming {
+            self.unheard.handle_packet(packet.sequence);
             if is_whole(packet.payload) {
                 self.take(&packet);
             } else {
@@ -357,35 +364,6 @@ impl Endpoint for Player {
 
     fn poll_timeout(&self) -> Option<(Instant, Reason)> {
         self.session.poll_timeout()
-    }
-}
-
-/// From due to arrival, but for how far the clocks are apart: seconds.
-#[derive(Clone, Copy, Debug, Default)]
-struct Transit {
-    count: u64,
-    sum: f64,
-    max: f64,
-}
-
-impl Transit {
-    fn record(&mut self, arrival: Instant, timestamp: i64) {
-        let transit = arrival.as_secs_f64() - timestamp as f64 / f64::from(CLOCK_RATE);
-        self.max = if self.count == 0 {
-            transit
-        } else {
-            self.max.max(transit)
-        };
-        self.count += 1;
-        self.sum += transit;
-    }
-
-    fn mean(&self, offset: f64) -> Option<Duration> {
-        (self.count > 0).then(|| duration_from_secs(self.sum / self.count as f64 - offset))
-    }
-
-    fn max(&self, offset: f64) -> Option<Duration> {
-        (self.count > 0).then(|| duration_from_secs(self.max - offset))
     }
 }
 

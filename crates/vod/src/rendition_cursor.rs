@@ -8,7 +8,7 @@ use crate::rendition::{Rendition, RenditionError, Timed};
 
 /// The entry of another rendition may be so much before or after ours, for the multiplexers' rounding.
 const ENTRIES_APART: Duration = Duration::from_millis(100);
-/// A table is at most so many packets before the entry that it is for.
+/// The tables have at most so many packets.
 const MAX_TABLES: usize = 64;
 
 /// The place in a rendition that is read next.
@@ -19,7 +19,7 @@ pub(crate) struct RenditionCursor<R> {
     pub(crate) rendition: Rendition<R>,
     /// The offset of this rendition's times from the times of the earliest rendition.
     pub(crate) later: Duration,
-    /// Passed over already: the tables before the next packet.
+    /// Passed over already: the last tables before the next packet.
     pub(crate) tables: Vec<Timed>,
     /// Why it cannot be read on, found while another was sent: it counts once this one is wanted.
     pub(crate) broken: Option<RenditionError>,
@@ -29,7 +29,7 @@ impl<R: Read> RenditionCursor<R> {
     /// When the next packet is due in the title, and whether a decoder can begin with it.
     pub(crate) fn peek(&mut self) -> Result<Option<(Duration, bool)>, RenditionError> {
         let next = self.rendition.peek()?;
-        Ok(next.map(|timed| (timed.at + self.later, timed.is_entry)))
+        Ok(next.map(|timed| (timed.at + self.later, timed.packet.is_entry)))
     }
 
     pub(crate) fn take(&mut self) -> Result<Option<Timed>, RenditionError> {
@@ -50,9 +50,9 @@ impl<R: Read> RenditionCursor<R> {
             if is_entry && time + ENTRIES_APART >= at {
                 return Ok(true);
             }
-            let passed = self.take()?;
-            let is_table = |timed: &Timed| timed.header.is_table();
-            if passed.as_ref().is_some_and(is_table) || self.tables.len() == MAX_TABLES {
+            let passed = self.take()?.filter(|passed| passed.packet.is_table);
+            let begins = |timed: &Timed| timed.packet.begins_tables();
+            if passed.as_ref().is_some_and(begins) || self.tables.len() == MAX_TABLES {
                 self.tables.clear();
             }
             self.tables.extend(passed);
@@ -65,10 +65,12 @@ impl<R: Read> RenditionCursor<R> {
         Ok(at >= self.later && !self.reach(at)? && self.peek()?.is_some())
     }
 
-    /// The tables before the next packet, if any begin there.
+    /// The tables before the next packet.
     pub(crate) fn take_tables(&mut self) -> Vec<Timed> {
         let tables = std::mem::take(&mut self.tables);
-        let begins = tables.first().is_some_and(|timed| timed.header.is_table());
+        let begins = tables
+            .first()
+            .is_some_and(|timed| timed.packet.begins_tables());
         if begins { tables } else { Vec::new() }
     }
 }

@@ -8,10 +8,8 @@ use tfrc::units::{Bytes, Rate};
 
 use crate::ladder::Ladder;
 use crate::title::{Content, Datagram, Mismatch, TitleError};
-use crate::{CLOCK_RATE, PAYLOAD_LEN, PAYLOAD_TYPE};
+use crate::{CLOCK_RATE, HEADERS, PAYLOAD_TYPE, TS_LEN, TS_PER_DATAGRAM};
 
-/// An RTP packet's header with `rtt-sendts` and the transport-wide sequence number.
-const HEADERS: usize = 28;
 /// Faster than any title: what is sent by its own pace alone is not paced a second time.
 const UNLIMITED: Rate = Rate::from_bits_per_sec(10e9);
 
@@ -22,6 +20,8 @@ pub struct ServerConfig {
     pub session: Config,
     /// At the title's own pace, whatever the network does; for comparison.
     pub is_uncontrolled: bool,
+    /// TS packets in a datagram, 1 to 7 ([`ts_per_datagram`](crate::ts_per_datagram)).
+    pub ts_per_datagram: usize,
 }
 
 /// How a server knows that nobody receives any more.
@@ -62,6 +62,8 @@ pub struct ServerFigures {
 pub struct Server {
     session: Session,
     content: Box<dyn Content>,
+    /// TS packets in a datagram.
+    count: usize,
     ladder: Option<Ladder>,
     now: Instant,
     /// When the title began. It begins again with every datagram until the first report has come: before,
@@ -95,7 +97,8 @@ impl Server {
             .get_or_insert_with(|| SendConfig::new(PAYLOAD_TYPE));
         send.payload_type = PAYLOAD_TYPE;
         send.clock_rate = CLOCK_RATE;
-        send.packet_size = Bytes::from(PAYLOAD_LEN + HEADERS);
+        let count = config.ts_per_datagram.clamp(1, TS_PER_DATAGRAM);
+        send.packet_size = Bytes::from(count * TS_LEN + HEADERS);
         send.fixed_rate = config.is_uncontrolled.then_some(UNLIMITED);
         // What it is compared with has none.
         send.circuit_breakers = !config.is_uncontrolled;
@@ -103,6 +106,7 @@ impl Server {
         let mut server = Self {
             session: Session::new(now, config.session),
             content,
+            count,
             ladder: (!config.is_uncontrolled).then_some(ladder),
             now,
             start: now,
@@ -142,6 +146,11 @@ impl Server {
         self.content.mismatch()
     }
 
+    /// Sets the number of TS packets in the datagrams that are read from now on, at most that of [`ServerConfig`].
+    pub fn set_ts_per_datagram(&mut self, count: usize) {
+        self.count = count.clamp(1, self.session.payload_capacity() / TS_LEN);
+    }
+
     /// Ends the session: a BYE is left to be sent.
     pub fn close(&mut self, now: Instant) {
         self.session.close(now);
@@ -159,15 +168,19 @@ impl Server {
             .path()
             .map_or(Rate::ZERO, |path| path.allowed_rate);
         let (now, lag) = (self.now, self.lag());
-        let share = PAYLOAD_LEN as f64 / (PAYLOAD_LEN + HEADERS) as f64;
+        let payload = self.count * TS_LEN;
+        let share = payload as f64 / (payload + HEADERS) as f64;
         let wanted = self
             .ladder
             .as_mut()
             .map_or(0, |ladder| ladder.choose(now, allowed * share, lag));
-        self.next = self.content.next(wanted).unwrap_or_else(|error| {
-            self.error = Some(error);
-            None
-        });
+        self.next = self
+            .content
+            .next(wanted, self.count)
+            .unwrap_or_else(|error| {
+                self.error = Some(error);
+                None
+            });
         let rendition = self.content.current();
         self.figures.changes += u64::from(rendition != self.figures.rendition);
         self.figures.rendition = rendition;

@@ -10,10 +10,10 @@ use std::io::Read;
 use tfrc::time::Duration;
 use tfrc::units::Rate;
 
+use crate::demultiplexer::TsPacket;
 use crate::rendition::{Rendition, RenditionError, Timed};
 use crate::rendition_cursor::RenditionCursor;
 use crate::ts::{TS_LEN, counter, set_counter};
-use crate::{PAYLOAD_LEN, TS_PER_DATAGRAM};
 
 /// Renditions that begin farther apart than this, or of which one lasts longer by more, were not made from one title.
 const MAX_APART: Duration = Duration::from_secs(1);
@@ -32,12 +32,12 @@ pub trait Content: Send {
     /// The mean rates of the renditions there are, TS headers included; the lowest first.
     fn rates(&self) -> &[Rate];
 
-    /// The next datagram: of the rendition `wanted`, by its place in [`rates`](Self::rates), as soon as the
-    /// change can be made. `None` at the end.
+    /// The next datagram, of `count` TS packets or fewer: of the rendition `wanted`, by its place in
+    /// [`rates`](Self::rates), as soon as the change can be made. `None` at the end.
     ///
     /// # Errors
     /// If it cannot be read.
-    fn next(&mut self, wanted: usize) -> Result<Option<Datagram>, TitleError>;
+    fn next(&mut self, wanted: usize, count: usize) -> Result<Option<Datagram>, TitleError>;
 
     /// The rendition that the last datagram was of.
     fn current(&self) -> usize;
@@ -246,11 +246,11 @@ impl<R: Read + Send> Content for Title<R> {
         &self.rates
     }
 
-    fn next(&mut self, wanted: usize) -> Result<Option<Datagram>, TitleError> {
+    fn next(&mut self, wanted: usize, count: usize) -> Result<Option<Datagram>, TitleError> {
         let wanted = wanted.min(self.cursors.len() - 1);
         let mut payload = Vec::new();
         let mut due = None;
-        while payload.len() < PAYLOAD_LEN {
+        while payload.len() < count * TS_LEN {
             if self.ahead.is_empty()
                 && let Some(at) = self.next_entry()?
             {
@@ -259,11 +259,13 @@ impl<R: Read + Send> Content for Title<R> {
                     self.change(wanted, at)?;
                 }
             }
-            let Some(mut timed) = self.take()? else { break };
-            self.counters.count(&mut timed);
-            payload.reserve_exact(TS_PER_DATAGRAM * TS_LEN);
-            payload.extend_from_slice(&timed.packet);
-            due.get_or_insert(timed.at);
+            let Some(Timed { mut packet, at }) = self.take()? else {
+                break;
+            };
+            self.counters.count(&mut packet);
+            payload.reserve_exact(count * TS_LEN);
+            payload.extend_from_slice(&packet.bytes);
+            due.get_or_insert(at);
         }
         if let Some(due) = due {
             self.follow(due);
@@ -297,17 +299,17 @@ impl Counters {
         self.0.values_mut().for_each(|counter| counter.added = None);
     }
 
-    fn count(&mut self, timed: &mut Timed) {
-        let read = counter(&timed.packet);
-        let entry = self.0.entry(timed.header.pid).or_insert(Counter {
+    fn count(&mut self, packet: &mut TsPacket) {
+        let read = counter(&packet.bytes);
+        let entry = self.0.entry(packet.header.pid).or_insert(Counter {
             sent: read,
             added: Some(0),
         });
-        let expected = entry.sent.wrapping_add(timed.header.counts().into());
+        let expected = entry.sent.wrapping_add(packet.header.counts().into());
         let added = *entry
             .added
             .get_or_insert(expected.wrapping_sub(read) & 0x0f);
         entry.sent = read.wrapping_add(added) & 0x0f;
-        set_counter(&mut timed.packet, entry.sent);
+        set_counter(&mut packet.bytes, entry.sent);
     }
 }

@@ -1,25 +1,34 @@
-//! A packet of an MPEG transport stream, as far as a server must know it (ISO/IEC 13818-1 §2.4.3).
+//! Reads the header of an MPEG transport stream packet (ISO/IEC 13818-1 §2.4.3).
 
 use tfrc::time::Duration;
 
 /// Bytes of a TS packet.
 pub const TS_LEN: usize = 188;
-const SYNC: u8 = 0x47;
+/// The first byte of every packet.
+pub(crate) const SYNC: u8 = 0x47;
+/// The PID of packets that only fill a constant rate.
+const NULL_PID: u16 = 0x1fff;
 /// Ticks of the system clock in a second.
 const CLOCK: u64 = 27_000_000;
 /// A clock reference counts 33 bits of 90 kHz and 300 ticks within.
 const CLOCK_WRAPS: u64 = (1 << 33) * 300;
 
-/// What stands in every packet's header.
+/// The fields of a packet's header and of its adaptation field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TsHeader {
     /// Which stream of the multiplex it belongs to, 13 bits.
     pub(crate) pid: u16,
+    /// A PES packet or a section begins in its payload.
+    pub(crate) starts_unit: bool,
     /// The packet begins what can be decoded without what went before.
     pub(crate) is_random_access: bool,
     /// The system clock at this packet.
     pub(crate) clock: Option<SystemClock>,
+    /// This packet's clock does not continue the clock before it (§2.4.3.5).
+    pub(crate) is_discontinuous: bool,
     has_payload: bool,
+    /// Where the payload begins; at the end if nobody can read it.
+    payload_at: usize,
 }
 
 /// A program clock reference: 27 MHz, 26.5 hours until it wraps.
@@ -32,12 +41,21 @@ impl SystemClock {
         let ticks = (self.0 + CLOCK_WRAPS - earlier.0) % CLOCK_WRAPS;
         (ticks < CLOCK_WRAPS / 2).then(|| Duration::from_nanos(ticks * 1_000 / (CLOCK / 1_000_000)))
     }
+
+    /// The clock so long before this.
+    pub(crate) fn before(self, time: Duration) -> Self {
+        let ticks = time.as_nanos() * u128::from(CLOCK) / 1_000_000_000;
+        let ticks = (ticks % u128::from(CLOCK_WRAPS)) as u64;
+        Self((self.0 + CLOCK_WRAPS - ticks) % CLOCK_WRAPS)
+    }
 }
 
 impl TsHeader {
-    /// `None` for what is no TS packet.
+    /// `None` for what is no TS packet, or a damaged one.
     pub(crate) fn parse(packet: &[u8; TS_LEN]) -> Option<Self> {
-        if packet[0] != SYNC {
+        // The demodulator marks what it could not mend (§2.4.3.3).
+        let has_error = packet[1] & 0x80 != 0;
+        if packet[0] != SYNC || has_error {
             return None;
         }
         let has_field = packet[3] & 0x20 != 0;
@@ -48,25 +66,39 @@ impl TsHeader {
             &[]
         };
         let flags = field.first().copied().unwrap_or(0);
+        let has_payload = packet[3] & 0x10 != 0;
+        let is_scrambled = packet[3] & 0xc0 != 0;
         Some(Self {
             pid: u16::from_be_bytes([packet[1] & 0x1f, packet[2]]),
+            starts_unit: packet[1] & 0x40 != 0,
             is_random_access: flags & 0x40 != 0,
             clock: field
                 .get(1..7)
                 .filter(|_| flags & 0x10 != 0)
                 .map(clock_reference),
-            has_payload: packet[3] & 0x10 != 0,
+            is_discontinuous: flags & 0x80 != 0,
+            has_payload,
+            payload_at: match (has_payload && !is_scrambled, has_field) {
+                (false, _) => TS_LEN,
+                (true, false) => 4,
+                (true, true) => 5 + field.len(),
+            },
         })
     }
 
-    /// True if it begins a program association table, with which a decoder can start.
-    pub(crate) fn is_table(self) -> bool {
-        self.pid == 0
+    /// True if it only fills a constant rate.
+    pub(crate) fn is_null(self) -> bool {
+        self.pid == NULL_PID
     }
 
     /// True if its counter is one higher than the counter of the packet before (§2.4.3.3).
     pub(crate) fn counts(self) -> bool {
         self.has_payload
+    }
+
+    /// The payload of the packet that has this header; empty if it has none or is scrambled.
+    pub(crate) fn payload(self, packet: &[u8; TS_LEN]) -> &[u8] {
+        &packet[self.payload_at..]
     }
 }
 
@@ -110,7 +142,9 @@ pub(crate) mod tests {
     ) -> [u8; TS_LEN] {
         let mut packet = [0xff; TS_LEN];
         let [high, low] = pid.to_be_bytes();
-        packet[..4].copy_from_slice(&[SYNC, high, low, 0x10 | counter]);
+        // A table begins in its packet.
+        let start = u8::from(pid == 0) << 6;
+        packet[..4].copy_from_slice(&[SYNC, start | high, low, 0x10 | counter]);
         if clock_ms.is_some() || random_access {
             packet[3] |= 0x20;
             let clock = clock_ms.map(|ms| (ms * 90 % (1 << 33)) << 15);
@@ -127,11 +161,11 @@ pub(crate) mod tests {
     fn header_is_read_as_in_the_standard() {
         let header = TsHeader::parse(&packet(0x123, 5, Some(40_000), true)).unwrap();
         assert_eq!(header.pid, 0x123);
-        assert!(header.is_random_access && header.counts() && !header.is_table());
+        assert!(header.is_random_access && header.counts() && !header.starts_unit);
         assert_eq!(header.clock, Some(SystemClock(40 * CLOCK)));
         let plain = packet(0, 15, None, false);
         let header = TsHeader::parse(&plain).unwrap();
-        assert!(header.is_table() && header.clock.is_none() && !header.is_random_access);
+        assert!(header.starts_unit && header.clock.is_none() && !header.is_random_access);
         assert_eq!(counter(&plain), 15);
         assert_eq!(TsHeader::parse(&[0; TS_LEN]), None);
     }

@@ -1,7 +1,7 @@
 //! Makes a title of frames of given sizes: TS packets without content.
 
 use evenkeel_sim::{DATAGRAM, FrameTrace, Pace, TsStream};
-use evenkeel_vod::{Content, Datagram, PAYLOAD_LEN, TS_LEN, TitleError};
+use evenkeel_vod::{Content, Datagram, PAYLOAD_LEN, TS_LEN, TS_PER_DATAGRAM, TitleError};
 use tfrc::time::Instant;
 use tfrc::units::Rate;
 
@@ -13,6 +13,8 @@ const NULL_PACKET: [u8; 4] = [0x47, 0x1f, 0xff, 0x10];
 /// The frames of a trace, once through.
 pub(super) struct Frames {
     stream: TsStream,
+    /// TS packets of the present datagram of the trace that are not sent yet.
+    left: usize,
     end: Instant,
     rates: [Rate; 1],
 }
@@ -20,6 +22,7 @@ pub(super) struct Frames {
 impl Frames {
     pub(super) fn new(trace: FrameTrace) -> Self {
         Self {
+            left: TS_PER_DATAGRAM,
             end: Instant::ZERO + trace.period(),
             rates: [trace.mean_rate()],
             stream: TsStream::new(trace, 0, Instant::ZERO, Pace::default()),
@@ -32,13 +35,18 @@ impl Content for Frames {
         &self.rates
     }
 
-    fn next(&mut self, _wanted: usize) -> Result<Option<Datagram>, TitleError> {
+    fn next(&mut self, _wanted: usize, count: usize) -> Result<Option<Datagram>, TitleError> {
         let ready = self.stream.ready();
         if ready >= self.end {
             return Ok(None);
         }
-        self.stream.advance();
-        let mut payload = vec![0xff; PAYLOAD_LEN];
+        let count = self.left.min(count);
+        self.left -= count;
+        if self.left == 0 {
+            self.stream.advance();
+            self.left = TS_PER_DATAGRAM;
+        }
+        let mut payload = vec![0xff; count * TS_LEN];
         for packet in payload.chunks_mut(TS_LEN) {
             packet[..NULL_PACKET.len()].copy_from_slice(&NULL_PACKET);
         }

@@ -33,6 +33,7 @@ pub(super) fn run(args: &VodPlayArgs) -> Result<(), Failure> {
     let socket = wiring::bind(args.bind, "BIND")?;
     // The file is emptied only here, because a player that does not start must not destroy its content.
     let mut out = open(args.out.as_deref())?;
+    let local = socket.local_address();
     let player = Player::new(clock.now(), config);
     let handle = Driver::spawn(clock, socket, player).map_err(Failure::runtime)?;
 
@@ -70,8 +71,8 @@ pub(super) fn run(args: &VodPlayArgs) -> Result<(), Failure> {
         )));
     }
     if args.run.json {
-        outputs::say(summary(&figures))
-    } else {
+        outputs::say(summary(&figures))?;
+    } else if figures.received > 0 {
         eprintln!(
             "received {} datagrams, lost {:.2} %; {} stalls, {:.1} s in all",
             figures.received,
@@ -79,8 +80,13 @@ pub(super) fn run(args: &VodPlayArgs) -> Result<(), Failure> {
             figures.stalls,
             figures.stalled.as_secs_f64()
         );
-        Ok(())
     }
+    if figures.received == 0 {
+        return Err(Failure::runtime(format!(
+            "nothing was received on {local}: check that evenkeel vod serve runs, its --to, and that no firewall is between"
+        )));
+    }
+    Ok(())
 }
 
 fn open(path: Option<&Path>) -> Result<Box<dyn Write>, Failure> {

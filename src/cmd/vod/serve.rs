@@ -1,16 +1,16 @@
 //! `evenkeel vod serve`: sends a title at its own pace, within TFRC.
 
 use std::fs::{self, File};
-use std::io::BufReader;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use evenkeel_net::{Clock, Driver};
+use evenkeel_net::{Clock, Driver, SendCounters, greatest_payload};
 use evenkeel_rtp::packet::sdp::{Description, Profile};
 use evenkeel_rtp::session::Config;
 use evenkeel_sim::FrameTrace;
 use evenkeel_vod::{
-    CLOCK_RATE, Content, Gone, PAYLOAD_TYPE, Rendition, Server, ServerConfig, ServerFigures, Title,
+    CLOCK_RATE, Content, Gone, PAYLOAD_TYPE, Rendition, Server, ServerConfig, ServerFigures,
+    TS_PER_DATAGRAM, Title, ts_per_datagram,
 };
 use serde_json::json;
 use tfrc::time::Duration;
@@ -48,6 +48,7 @@ pub(super) fn run(args: &VodServeArgs) -> Result<(), Failure> {
     let config = ServerConfig {
         session,
         is_uncontrolled: args.udp,
+        ts_per_datagram: ts_towards(peer),
     };
     let bind = args.bind.unwrap_or_else(|| wiring::any_port_towards(peer));
     let socket = wiring::bind(bind, "--bind")?;
@@ -55,7 +56,7 @@ pub(super) fn run(args: &VodServeArgs) -> Result<(), Failure> {
     let handle = Driver::spawn(clock, socket, server).map_err(Failure::runtime)?;
 
     let mut rounds = Rounds::new(clock.now(), &args.run)?;
-    let mut is_warned = false;
+    let (mut is_warned, mut is_answered) = (false, args.udp);
     let failed = loop {
         clock.sleep_until(clock.now() + LOOK);
         let state = handle.call(|server: &mut Server, _| {
@@ -75,8 +76,16 @@ pub(super) fn run(args: &VodServeArgs) -> Result<(), Failure> {
             failure::warn(mismatch);
             is_warned = true;
         }
+        is_answered |= path.is_some_and(|path| path.rtt.is_some());
         let now = clock.now();
-        if rounds.is_line_due(now) && !args.run.json {
+        let is_line_due = rounds.is_line_due(now);
+        if is_line_due {
+            // A router may have said meanwhile that the way takes less.
+            let count = ts_towards(peer);
+            let set = move |server: &mut Server, _| server.set_ts_per_datagram(count);
+            handle.call(set).map_err(Failure::runtime)?;
+        }
+        if is_line_due && !args.run.json {
             let allowed = path.filter(|_| !args.udp).map(|path| path.allowed_rate);
             outputs::say(line(&figures, rates[figures.rendition], allowed))?;
         }
@@ -85,14 +94,27 @@ pub(super) fn run(args: &VodServeArgs) -> Result<(), Failure> {
         }
     };
     handle.call(Server::close).map_err(Failure::runtime)?;
-    let late_max = handle.stats().map_err(Failure::runtime)?.departures.max();
+    let stats = handle.stats().map_err(Failure::runtime)?;
+    let late_max = stats.departures.max();
     let figures = handle.stop().map_err(Failure::runtime)?.figures();
     if let Some(error) = failed {
         return Err(Failure::runtime(error));
     }
-    if figures.gone == Some(Gone::Silent) {
+    if let Some(refused) = refused(figures.datagrams, &stats.sent) {
+        if stats.sent.failed >= figures.datagrams {
+            return Err(Failure::runtime(format!(
+                "nothing was sent to {peer}: {refused}"
+            )));
+        }
+        failure::warn(refused);
+    }
+    if figures.gone == Some(Gone::Silent) || !is_answered {
+        let waited = match figures.gone {
+            Some(Gone::Silent) => " for 30 s",
+            _ => "",
+        };
         return Err(Failure::runtime(format!(
-            "nothing came back from {peer} for 30 s; is a player there? (one that sends no reports needs --udp)"
+            "nothing came back from {peer}{waited}; is a player there? (one that sends no reports needs --udp)"
         )));
     }
     outputs::say(if args.run.json {
@@ -108,6 +130,30 @@ pub(super) fn run(args: &VodServeArgs) -> Result<(), Failure> {
     })
 }
 
+/// Returns how many TS packets fit into a datagram to this peer.
+fn ts_towards(peer: SocketAddr) -> usize {
+    greatest_payload(peer).map_or(TS_PER_DATAGRAM, ts_per_datagram)
+}
+
+/// Returns why datagrams did not leave, if some did not.
+fn refused(datagrams: u64, sent: &SendCounters) -> Option<String> {
+    let why = if datagrams == 0 {
+        return Some("the run ended before the first packet".into());
+    } else if sent.failed == 0 {
+        return None;
+    } else if sent.too_long > 0 {
+        "they are longer than its network interface takes; give it an MTU of 1400"
+    } else if sent.unreachable > 0 {
+        "no way leads there; check the address, and that the network is up"
+    } else {
+        "check the address, and that no firewall here forbids it"
+    };
+    let failed = sent.failed.min(datagrams);
+    Some(format!(
+        "this system refused {failed} of {datagrams} packets: {why}"
+    ))
+}
+
 fn content(args: &VodServeArgs) -> Result<Box<dyn Content>, Failure> {
     if let Some(path) = &args.trace {
         let text =
@@ -121,14 +167,22 @@ fn content(args: &VodServeArgs) -> Result<Box<dyn Content>, Failure> {
         let name = path.display().to_string();
         if !path.metadata().map_err(cannot)?.is_file() {
             return Err(Failure::usage(format!(
-                "{name}: its end tells its rate before it is sent; name a file, not a pipe or a folder"
+                "{name}: it is read once for its rate before it is sent; name a file, not a pipe or a folder"
             )));
         }
         let file = File::open(path).map_err(cannot)?;
-        match Rendition::open(BufReader::new(file)) {
-            Ok(rendition) => Ok((name, rendition)),
-            Err(error) => Err(Failure::usage(format!("{name}: {error}"))),
+        let rendition =
+            Rendition::open(file).map_err(|error| Failure::usage(format!("{name}: {error}")))?;
+        if let Some(damage) = rendition.damage() {
+            failure::warn(format!("{name}: {damage}"));
         }
+        if args.files.len() > 1 && !rendition.has_entries() {
+            failure::warn(format!(
+                "{name}: no keyframe was found after its first, so that the rate cannot change to it; make all with \
+                 ffmpeg's -g N -f mpegts (those of H.264, H.265 and MPEG-2 are found, others if they are marked)"
+            ));
+        }
+        Ok((name, rendition))
     };
     let renditions: Result<Vec<_>, _> = args.files.iter().map(|path| open(path)).collect();
     Ok(Box::new(Title::new(renditions?).map_err(Failure::usage)?))
@@ -176,4 +230,30 @@ fn summary(figures: &ServerFigures, rates: &[Rate], late_max: Duration) -> serde
 
 fn mean_lag(figures: &ServerFigures) -> tfrc::time::Duration {
     figures.lag_total.div_f64(figures.datagrams.max(1) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refused_packets_are_told_with_remedy() {
+        let sent = |failed, too_long, unreachable| SendCounters {
+            failed,
+            too_long,
+            unreachable,
+            ..SendCounters::default()
+        };
+        assert_eq!(refused(9, &sent(0, 0, 0)), None);
+        let told = |datagrams, sent| refused(datagrams, &sent).expect("a reason");
+        assert!(told(0, sent(0, 0, 0)).contains("ended before"));
+        let too_long = told(9, sent(5, 5, 0));
+        assert!(
+            too_long.contains("5 of 9 packets: they are longer"),
+            "{too_long}"
+        );
+        // A report was refused, too.
+        let nowhere = told(9, sent(10, 0, 10));
+        assert!(nowhere.contains("9 of 9 packets: no way"), "{nowhere}");
+    }
 }

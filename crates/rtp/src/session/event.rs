@@ -111,6 +111,8 @@ pub enum EventKind {
         ntp: NtpTime,
         /// The same instant on its media clock.
         timestamp: u32,
+        /// The number of media packets that it has sent, which wraps.
+        packets: u32,
     },
     /// A reception report about us arrived (RFC 3550 §6.4.1).
     ReceptionReport {

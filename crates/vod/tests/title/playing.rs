@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use evenkeel_link::{LinkConfig, Loss, QueueLimit};
-use evenkeel_vod::{Content, Datagram, Gone, PlayerState, TS_LEN, TitleError};
+use evenkeel_vod::{Content, Datagram, Gone, PlayerState, TS_LEN, TitleError, ts_per_datagram};
 use tfrc::units::Rate;
 
 use crate::world::{Even, World};
@@ -171,6 +171,49 @@ fn what_is_lost_is_passed_over_and_counted() {
 }
 
 #[test]
+fn what_was_never_heard_is_lost() {
+    let mut world = World::new(Even::new(&[1e6], Duration::from_secs(10)), true, link(4e6));
+    // Nothing arrives of the first second, and nothing of the last two but the goodbye.
+    world.links[0].set_loss(world.now, Loss::Bernoulli(1.0));
+    world.run_for(Duration::from_secs(1));
+    world.links[0].set_loss(world.now, Loss::None);
+    world.run_for(Duration::from_secs(7));
+    let head = world.server.figures().datagrams - world.player.figures().received;
+    world.links[0].set_loss(world.now, Loss::Bernoulli(1.0));
+    world.run_for(Duration::from_millis(2_100));
+    assert!(world.server.figures().is_done);
+    world.links[0].set_loss(world.now, Loss::None);
+    world.server.close(world.now);
+    world.run_for(Duration::from_secs(5));
+    let (server, player) = (world.server.figures(), world.player.figures());
+    assert_eq!(player.state, PlayerState::Ended);
+    assert_eq!(player.received + player.lost, server.datagrams);
+    assert!(player.lost > head && head >= 90, "{player:?}");
+}
+
+#[test]
+fn datagrams_carry_as_many_packets_as_fit() {
+    let mut world = World::new(Even::new(&[1e6], Duration::from_secs(10)), false, link(2e6));
+    // IPv6 has 1,280 bytes at least (RFC 8200 §5), with 48 of headers.
+    assert_eq!(ts_per_datagram(1_232), 6);
+    let counts = [0, 230, 1_344, 1_472, 65_507].map(ts_per_datagram);
+    assert_eq!(counts, [1, 1, 7, 7, 7]);
+    world.run_for(Duration::from_secs(4));
+    world.server.set_ts_per_datagram(2);
+    let before = world.server.figures();
+    world.run_for(Duration::from_secs(4));
+    let after = world.server.figures();
+    // It cannot have more than at first.
+    world.server.set_ts_per_datagram(100);
+    world.run_for(Duration::from_secs(4));
+    let player = world.player.figures();
+    assert!(world.server.figures().is_done);
+    let mean = (after.bytes - before.bytes) / (after.datagrams - before.datagrams);
+    assert_eq!(mean, 2 * TS_LEN as u64 + 24);
+    assert_eq!((player.stalls, player.lost, player.malformed), (0, 0, 0));
+}
+
+#[test]
 fn title_waits_for_a_player() {
     let mut world = World::new(
         Even::new(&[1e6], TITLE),
@@ -231,8 +274,8 @@ impl Content for Torn {
         self.0.rates()
     }
 
-    fn next(&mut self, wanted: usize) -> Result<Option<Datagram>, TitleError> {
-        let mut next = self.0.next(wanted)?;
+    fn next(&mut self, wanted: usize, count: usize) -> Result<Option<Datagram>, TitleError> {
+        let mut next = self.0.next(wanted, count)?;
         if let Some(datagram) = next.as_mut().filter(|_| self.1 == 100) {
             datagram.payload[TS_LEN] = 0;
         }

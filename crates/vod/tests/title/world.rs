@@ -7,7 +7,8 @@ use evenkeel_link::{Link, LinkConfig};
 use evenkeel_rtp::endpoint::{Datagram as Arrived, Endpoint};
 use evenkeel_rtp::session::Config;
 use evenkeel_vod::{
-    Content, Datagram, PAYLOAD_LEN, Player, PlayerConfig, Server, ServerConfig, TS_LEN, TitleError,
+    Content, Datagram, Player, PlayerConfig, Server, ServerConfig, TS_LEN, TS_PER_DATAGRAM,
+    TitleError,
 };
 use tfrc::Ecn;
 use tfrc::time::Instant;
@@ -53,17 +54,17 @@ impl Content for Even {
         &self.rates
     }
 
-    fn next(&mut self, wanted: usize) -> Result<Option<Datagram>, TitleError> {
+    fn next(&mut self, wanted: usize, count: usize) -> Result<Option<Datagram>, TitleError> {
         if self.at >= self.lasts {
             return Ok(None);
         }
         let due = self.at;
-        self.at += Bytes::from(PAYLOAD_LEN) / self.rates[self.current];
+        self.at += Bytes::from(count * TS_LEN) / self.rates[self.current];
         // An entry every two seconds.
         if self.at.as_secs() / 2 > due.as_secs() / 2 {
             self.current = wanted;
         }
-        let mut payload = [0x47].repeat(PAYLOAD_LEN);
+        let mut payload = [0x47].repeat(count * TS_LEN);
         payload[1..5].copy_from_slice(&self.number.to_be_bytes());
         self.number += 1;
         Ok(Some(Datagram { due, payload }))
@@ -152,6 +153,7 @@ fn server(now: Instant, seed: u64, content: Box<dyn Content>, is_uncontrolled: b
     let config = ServerConfig {
         session,
         is_uncontrolled,
+        ts_per_datagram: TS_PER_DATAGRAM,
     };
     Server::new(now, config, content)
 }

@@ -104,6 +104,7 @@ impl Session {
         self.emit(EventKind::SenderReport {
             ntp: report.ntp,
             timestamp: report.timestamp,
+            packets: report.packets,
         });
         Ok(())
     }
