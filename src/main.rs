@@ -11,6 +11,7 @@ mod cmd;
 mod conform;
 mod control_socket;
 mod description;
+mod devices;
 mod emulated_link;
 mod failure;
 mod inputs;
