@@ -3,6 +3,7 @@
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::thread::{self, JoinHandle};
 
 use evenkeel_codec::mjpeg::{Scale, encode, jfif};
 use evenkeel_codec::picture::{AccessUnit, CodedPicture, H264Picture, Picture};
@@ -95,6 +96,8 @@ pub(crate) struct ContainerRecording {
 struct Running {
     program: Child,
     pipe: Option<ChildStdin>,
+    /// The thread that reads standard error, because a full pipe would stop ffmpeg.
+    said: Option<JoinHandle<String>>,
     kind: Kind,
     size: FirstSize,
     times: Timeline,
@@ -105,7 +108,6 @@ struct Running {
 impl ContainerRecording {
     /// Prepares a recording; fails if there is no `ffmpeg`, or it cannot write to the file.
     pub(crate) fn new(container: Container, path: &Path) -> io::Result<Self> {
-        std::fs::File::create(path)?;
         let mut version = Command::new("ffmpeg");
         version
             .arg("-version")
@@ -117,6 +119,8 @@ impl ContainerRecording {
             );
             io::Error::new(error.kind(), why)
         })?;
+        // A wrong path is known at once.
+        std::fs::File::create(path)?;
         Ok(Self {
             container,
             path: path.to_owned(),
@@ -133,6 +137,7 @@ impl ContainerRecording {
         let mut program = pipes.stderr(Stdio::piped()).spawn()?;
         let mut running = Running {
             pipe: program.stdin.take(),
+            said: (program.stderr.take()).map(|stderr| thread::spawn(|| first_line(stderr))),
             program,
             kind,
             size: FirstSize::of(picture),
@@ -220,26 +225,33 @@ impl Running {
         })
     }
 
-    /// Closes the pipe, upon which `ffmpeg` ends the file; its last line is the error if it fails.
+    /// Closes the pipe, upon which `ffmpeg` ends the file; its first line is the error if it fails.
     fn end(mut self) -> io::Result<()> {
         self.pipe = None;
-        let mut said = Vec::new();
-        if let Some(stderr) = self.program.stderr.take() {
-            stderr.take(MOST_SAID).read_to_end(&mut said)?;
-        }
+        let said = self.said.take().and_then(|said| said.join().ok());
         let status = self.program.wait()?;
         if status.success() {
             return Ok(());
         }
-        let said = String::from_utf8_lossy(&said);
-        let line = said.lines().find(|line| !line.trim().is_empty());
-        let ended = format!("ffmpeg ended with {status}");
-        Err(io::Error::other(line.map_or(ended, str::to_owned)))
+        let line = said.filter(|line| !line.is_empty());
+        Err(io::Error::other(
+            line.unwrap_or_else(|| format!("ffmpeg ended with {status}")),
+        ))
     }
 }
 
-/// The most bytes of `ffmpeg`'s messages that are read.
-const MOST_SAID: u64 = 64 << 10;
+/// The most bytes of `ffmpeg`'s messages that are kept.
+const MOST_SAID: u64 = 512;
+
+/// Reads to the end in bounded memory, and returns the first line.
+fn first_line(mut said: impl io::Read) -> String {
+    let mut first = Vec::new();
+    // The pipe of a process that has ended has an end.
+    let _ = said.by_ref().take(MOST_SAID).read_to_end(&mut first);
+    let _ = io::copy(&mut said, &mut io::sink());
+    let text = String::from_utf8_lossy(&first).into_owned();
+    text.lines().next().unwrap_or_default().to_owned()
+}
 
 /// The units of a picture as byte streams (H.264 Annex B). What comes before a keyframe is of no use to what follows.
 fn byte_streams(picture: &H264Picture) -> Vec<Vec<u8>> {

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::super::format::FrameRate;
+use super::super::y4m::MAX_SIDE;
 use super::FfmpegOptions;
 
 /// The place from which `ffmpeg` reads.
@@ -184,7 +185,7 @@ fn filters(options: &FfmpegOptions, facts: Facts) -> String {
     let size = match options.size {
         Some((width, height)) => format!("{width}:{height}"),
         // Both M-JPEG and H.264 can have a width of whole blocks.
-        None => "'if(eq(sar,1),iw,max(8,8*round(iw*sar/8)))':ih".into(),
+        None => format!("'if(eq(sar,1),iw,clip(8*round(iw*sar/8),8,{MAX_SIDE}))':ih"),
     };
     let matrix = if facts.is_untold_hd {
         "in_color_matrix=bt709:"
