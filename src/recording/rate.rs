@@ -5,9 +5,8 @@ use evenkeel_codec::source::FrameRate;
 /// The ticks of video's timestamps in a second (RFC 3551 §5).
 pub(super) const TICKS: u32 = 90_000;
 
-/// The pictures whose timestamps give the rate: with six, the median of the intervals is right though two are of
-/// pictures that did not come.
-pub(super) const PICTURES: usize = 6;
+/// The pictures whose timestamps give the rate: about a second, in which the jitter of single intervals cancels out.
+pub(super) const PICTURES: usize = 25;
 
 /// Returns the frame rate of pictures with these timestamps; `None` if they do not rise.
 pub(super) fn of(timestamps: &[u32]) -> Option<FrameRate> {

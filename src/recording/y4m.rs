@@ -27,6 +27,9 @@ enum State {
     Broken,
 }
 
+/// The bytes of pictures at which a recording waits no longer for its rate.
+const MOST_WAITING: usize = 64 << 20;
+
 impl Y4mRecording {
     /// Creates a recording in this file, which is empty.
     pub(crate) fn new(file: OutputFile, frame_rate: Option<FrameRate>) -> Self {
@@ -77,7 +80,9 @@ impl Sink for Y4mRecording {
             return self.show(picture);
         };
         waiting.push((timestamp, picture.clone()));
-        if self.frame_rate.is_some() || waiting.len() == rate::PICTURES {
+        let bytes: usize = waiting.iter().map(|(_, it)| it.data().len()).sum();
+        let is_enough = waiting.len() == rate::PICTURES || bytes >= MOST_WAITING;
+        if self.frame_rate.is_some() || is_enough {
             self.begin()?;
         }
         Ok(())
@@ -131,7 +136,7 @@ mod tests {
     #[test]
     fn unknown_rate_is_measured() {
         for (sides, step, expected) in [
-            (&[16; 10][..], 1_500, "F60:1"),
+            (&[16; 40][..], 1_500, "F60:1"),
             (&[16; 3], 3_003, "F30000:1001"),
             (&[16; 1], 3_003, "F25:1"),
         ] {
