@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use evenkeel_codec::Codec;
 use evenkeel_codec::source::Format;
+use evenkeel_lab::whole_file::{self, FileKind};
 use evenkeel_media::reassemble::Payload;
 use evenkeel_media::rtp_codec::RtpCodec as _;
 use evenkeel_rtp::packet::sdp::{self, Description};
@@ -18,7 +19,8 @@ use crate::wiring::{self, Stream};
 
 /// Reads `--sdp`.
 pub(crate) fn read(path: &Path) -> Result<Description, Failure> {
-    let bytes = fs::read(path).map_err(|error| cannot("read", path, &error))?;
+    let bytes =
+        whole_file::read(path, FileKind::Settings).map_err(|error| cannot("read", path, &error))?;
     let read = match String::from_utf8(bytes) {
         Err(_) => Err("it is no text".to_owned()),
         Ok(text) if text.trim().is_empty() => Err("it is empty".to_owned()),

@@ -1,10 +1,10 @@
 //! The emulated link of `demo` and `link`: its rate or the trace that it follows, its queue and its losses.
 
 use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use evenkeel_lab::recorded;
+use evenkeel_lab::whole_file::{FileKind, read_text};
 use evenkeel_link::{DeliveryTrace, LinkConfig, Loss, Schedule};
 use evenkeel_net::{Direction, LinkChange};
 use tfrc::time::Duration;
@@ -48,7 +48,7 @@ pub(crate) fn read(given: impl fmt::Display, file: &Path) -> Result<DeliveryTrac
 
 /// Reads `--schedule`.
 pub(crate) fn schedule(path: &Path) -> Result<Schedule, Failure> {
-    let text = fs::read_to_string(path).map_err(|error| cannot("read", path, &error))?;
+    let text = read_text(path, FileKind::Settings).map_err(|error| cannot("read", path, &error))?;
     Schedule::parse(&text).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
 }
 

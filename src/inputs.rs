@@ -1,5 +1,7 @@
 //! Opens the sources of pictures that the command line names.
 
+mod by_ffmpeg;
+
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,12 +13,14 @@ use evenkeel_codec::Codec;
 #[cfg(all(feature = "v4l2", target_os = "linux"))]
 use evenkeel_codec::source::Camera;
 use evenkeel_codec::source::{
-    DvFile, Ffmpeg, FfmpegOptions, Format, FrameRate, Presenter, Scene, Source, SourceError, Y4m,
+    DvFile, FfmpegInput, Format, FrameRate, Presenter, Scene, Source, SourceError,
 };
 use evenkeel_net::Clock;
 
+use self::by_ffmpeg::{ffmpeg, file, first_of};
 use crate::choices::{Choice, Choices};
 use crate::cli::{PictureArgs, RunArgs};
+use crate::devices::{self, Device};
 use crate::failure::Failure;
 use crate::outputs::NamedFile;
 use crate::possible_size::possible_size;
@@ -125,7 +129,11 @@ enum Named<'a> {
     StandardInput,
     /// A camera that is read without ffmpeg.
     Camera(&'a str),
-    /// A file, a device, or another input of ffmpeg.
+    /// A screen or a camera of this machine.
+    Device(Device),
+    /// A stream of the network.
+    Address(&'a str),
+    /// A file or a device.
     Path(&'a Path),
 }
 
@@ -140,16 +148,23 @@ fn named(source: &str) -> Named<'_> {
         "scene" => Named::Scene,
         "presenter" => Named::Presenter,
         "-" => Named::StandardInput,
-        name => match name.strip_prefix("v4l2:") {
-            Some(device) => Named::Camera(device),
-            None => Named::Path(Path::new(name)),
-        },
+        name => {
+            if let Some(device) = devices::named(name) {
+                Named::Device(device)
+            } else if let Some(device) = name.strip_prefix("v4l2:") {
+                Named::Camera(device)
+            } else if name.contains("://") && !Path::new(name).exists() {
+                // A file may have any name.
+                Named::Address(name)
+            } else {
+                Named::Path(Path::new(name))
+            }
+        }
     }
 }
 
 fn open(picture: &PictureArgs, unwanted: &Stop) -> Result<Pictures, Failure> {
     let name = picture.source.as_str();
-    let wrong = |error| Failure::usage(unreadable(name, &error));
     if picture.codec() == Codec::Dv {
         return raw_dv(picture);
     }
@@ -162,33 +177,30 @@ fn open(picture: &PictureArgs, unwanted: &Stop) -> Result<Pictures, Failure> {
             } else {
                 Presenter::new(format, seed).map(|presenter| Box::new(presenter) as _)
             };
-            return opened.map_err(|error| {
+            opened.map_err(|error| {
                 let Format { width, height, .. } = format;
                 Failure::usage(format!(
                     "--size {width}x{height}: {error}; pictures of a file or a camera may be larger"
                 ))
-            });
+            })
         }
-        Named::Camera(device) => return camera(device, picture),
-        Named::StandardInput | Named::Path(_) => {}
+        Named::Camera(device) => camera(device, picture),
+        Named::Device(device) => {
+            let inputs = devices::inputs(device, wanted(picture));
+            let inputs = inputs.map_err(|why| Failure::usage(format!("--source {name}: {why}")))?;
+            first_of(&inputs, picture, unwanted)
+        }
+        Named::StandardInput => ffmpeg(&FfmpegInput::StandardInput, false, picture, unwanted),
+        Named::Address(address) => {
+            let address = FfmpegInput::Address(address.into());
+            ffmpeg(&address, false, picture, unwanted)
+        }
+        Named::Path(_) if name.starts_with("/dev/video") => {
+            let inputs = devices::camera_file(name, wanted(picture));
+            first_of(&inputs, picture, unwanted)
+        }
+        Named::Path(path) => file(path, picture, unwanted),
     }
-    let as_it_is = picture.size.is_none() && picture.fps.is_none();
-    if as_it_is
-        && Path::new(name)
-            .extension()
-            .is_some_and(|extension| extension == "y4m")
-    {
-        return Ok(Box::new(Y4m::open(Path::new(name)).map_err(wrong)?));
-    }
-    let options = FfmpegOptions {
-        input_format: name.starts_with("/dev/video").then(|| "v4l2".to_owned()),
-        frame_rate: picture.fps,
-        size: picture.size,
-        repeat: !name.starts_with("/dev/"),
-    };
-    let unwanted = unwanted.clone();
-    let ffmpeg = Ffmpeg::open_unless(name, &options, move || unwanted.is_asked());
-    Ok(Box::new(ffmpeg.map_err(wrong)?))
 }
 
 /// Returns the line about an unreadable source: its name, the fault and the remedy.
@@ -196,7 +208,7 @@ fn unreadable(name: &str, error: &SourceError) -> String {
     let name = quoted(name);
     match error {
         SourceError::Io { error, .. } if error.kind() == io::ErrorKind::NotFound => format!(
-            "--source {name}: there is no such file; name a video file, a device, or what is built in: scene or presenter"
+            "--source {name}: there is no such file; name a video file, camera, screen, or what is built in: scene or presenter"
         ),
         SourceError::Io { error, .. } => format!("--source {name}: {error}"),
         SourceError::NoFfmpeg(error) => format!(
@@ -217,7 +229,11 @@ fn raw_dv(picture: &PictureArgs) -> Result<Pictures, Failure> {
         return Err(Failure::usage(format!("--codec dv: {why}")));
     }
     let opened = match named(name) {
-        Named::Scene | Named::Presenter | Named::Camera(_) => {
+        Named::Scene
+        | Named::Presenter
+        | Named::Camera(_)
+        | Named::Device(_)
+        | Named::Address(_) => {
             let why =
                 "only raw DV can be sent; name a file of it by --source, or - for standard input";
             return Err(Failure::usage(format!("--codec dv: {why}")));
@@ -277,7 +293,7 @@ pub(crate) fn second_source(
 pub(crate) fn for_two(picture: &PictureArgs) -> Result<(), Failure> {
     let has_one_reader = match named(&picture.source) {
         Named::Scene | Named::Presenter => false,
-        Named::StandardInput | Named::Camera(_) => true,
+        Named::StandardInput | Named::Camera(_) | Named::Device(_) | Named::Address(_) => true,
         Named::Path(path) => path.metadata().is_ok_and(|place| !place.is_file()),
     };
     if has_one_reader {
@@ -293,7 +309,12 @@ pub(crate) fn for_two(picture: &PictureArgs) -> Result<(), Failure> {
 pub(crate) fn source_file(picture: &PictureArgs) -> NamedFile<'_> {
     let path = match named(&picture.source) {
         Named::Path(path) => Some(path),
-        Named::Scene | Named::Presenter | Named::StandardInput | Named::Camera(_) => None,
+        Named::Scene
+        | Named::Presenter
+        | Named::StandardInput
+        | Named::Camera(_)
+        | Named::Device(_)
+        | Named::Address(_) => None,
     };
     ("--source", path)
 }

@@ -11,6 +11,7 @@ mod cmd;
 mod conform;
 mod control_socket;
 mod description;
+mod devices;
 mod emulated_link;
 mod failure;
 mod inputs;
@@ -38,6 +39,7 @@ use crate::cli::{Cli, CodecChoice, Command};
 use crate::failure::Failure;
 
 fn main() -> ExitCode {
+    evenkeel_net::fail_writes_beyond_size_limit();
     let ended = match Cli::try_parse() {
         Ok(cli) => dispatch(cli.command),
         Err(asked)

@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// A file, and the option that named it.
 pub(crate) struct OutputFile {
-    file: File,
+    file: Box<dyn Write + Send>,
     name: String,
 }
 
@@ -14,9 +14,17 @@ impl OutputFile {
     /// Creates the file of this option, or empties it.
     pub(crate) fn create(option: &str, path: &Path) -> io::Result<Self> {
         Ok(Self {
-            file: File::create(path)?,
+            file: Box::new(File::create(path)?),
             name: format!("{option} {}", path.display()),
         })
+    }
+
+    /// Writes what this option names to standard output.
+    pub(crate) fn standard_output(option: &str) -> Self {
+        Self {
+            file: Box::new(io::stdout()),
+            name: format!("{option} -"),
+        }
     }
 
     fn told<T>(&self, done: io::Result<T>) -> io::Result<T> {

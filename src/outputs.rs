@@ -16,7 +16,7 @@ use crate::cli::{PictureArgs, RunArgs};
 use crate::failure::Failure;
 use crate::output_file::OutputFile;
 use crate::page::{Controls, Mode, Page, PageInfo};
-use crate::recording::Recording;
+use crate::recording::{Container, ContainerRecording, Recording, Y4mRecording};
 use crate::trace::{TraceEvent, TraceFile};
 use crate::units;
 
@@ -24,6 +24,8 @@ use crate::units;
 pub(crate) struct Outputs {
     json: Option<Json>,
     trace: Option<TraceFile>,
+    /// True if the recording goes to standard output.
+    record_is_said: bool,
 }
 
 /// The place of the summary.
@@ -34,7 +36,13 @@ enum Json {
 
 impl Outputs {
     /// Opens the files of a run.
-    pub(crate) fn open(run: &RunArgs) -> Result<Self, Failure> {
+    pub(crate) fn open(run: &RunArgs, record: Option<&Path>) -> Result<Self, Failure> {
+        let record_is_said = record.is_some_and(is_standard_output);
+        if record_is_said && run.json.as_deref().is_some_and(is_standard_output) {
+            return Err(Failure::usage(
+                "--record - and --json -: standard output has room for one of them; name a file for the other",
+            ));
+        }
         // A refused summary leaves an earlier trace as it is.
         let json = run.json.as_deref().map(|path| match path {
             path if is_standard_output(path) => Ok(Json::StandardOutput),
@@ -45,12 +53,13 @@ impl Outputs {
         Ok(Self {
             json,
             trace: trace.transpose()?.map(TraceFile::new),
+            record_is_said,
         })
     }
 
-    /// Returns true if the summary goes to standard output.
+    /// Returns true if the summary or the recording goes to standard output, which then has no line of progress.
     pub(crate) fn json_is_said(&self) -> bool {
-        matches!(self.json, Some(Json::StandardOutput))
+        self.record_is_said || matches!(self.json, Some(Json::StandardOutput))
     }
 
     /// Writes an event of this part of the run, if there is a trace.
@@ -122,25 +131,50 @@ pub(crate) fn spare<'a>(
     Ok(())
 }
 
-/// Returns the sink of received pictures in addition to the page.
+/// Returns the sink of received pictures in addition to the page. A frame rate that is unknown is measured.
 pub(crate) fn sink(
     record: Option<&Path>,
     codec: Codec,
-    frame_rate: FrameRate,
+    frame_rate: Option<FrameRate>,
 ) -> Result<Box<dyn Sink + Send>, Failure> {
-    let is_dv = |path: &Path| path.extension().is_some_and(|extension| extension == "dv");
-    match record {
-        None => Ok(no_sink()),
-        Some(path) if is_dv(path) && codec != Codec::Dv => Err(Failure::usage(format!(
-            "--record {}: pictures of {codec} are recorded as y4m; name it so",
+    let Some(path) = record else {
+        return Ok(no_sink());
+    };
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    let refused = |why: &str| {
+        Err(Failure::usage(format!(
+            "--record {}: {why}",
             path.display()
-        ))),
-        Some(path) if is_dv(path) => Ok(Box::new(sink::DvFile::new(create("--record", path)?))),
-        Some(path) => Ok(Box::new(Recording::new(
-            create("--record", path)?,
+        )))
+    };
+    let recording = match extension.map(str::to_ascii_lowercase).as_deref() {
+        Some("dv") if codec != Codec::Dv => {
+            return refused(&format!(
+                "pictures of {codec} are no DV; name it .y4m, .mp4, .mkv or .ts"
+            ));
+        }
+        Some("dv") => Recording::new(sink::DvFile::new(create("--record", path)?)),
+        Some("avi" | "flv" | "m4v" | "mov" | "mpg" | "ogg" | "webm") => {
+            return refused("there is no recording of this kind; name it .y4m, .mp4, .mkv or .ts");
+        }
+        _ if is_standard_output(path) => Recording::new(Y4mRecording::new(
+            OutputFile::standard_output("--record"),
             frame_rate,
-        ))),
-    }
+        )),
+        _ => match Container::of(path) {
+            Some(_) if codec == Codec::Dv => {
+                return refused(&format!(
+                    "pictures of {codec} fit none; name it .dv or .y4m"
+                ));
+            }
+            Some(container) => {
+                let recording = ContainerRecording::new(container, path);
+                Recording::new(recording.map_err(|error| cannot("write", path, &error))?)
+            }
+            None => Recording::new(Y4mRecording::new(create("--record", path)?, frame_rate)),
+        },
+    };
+    Ok(Box::new(recording))
 }
 
 /// Creates the file of an option, or empties it, so that a wrong path is known at once.
@@ -195,9 +229,9 @@ pub(crate) fn say(line: impl Display) -> Result<(), Failure> {
         .map_err(|error| Failure::runtime(format!("cannot write to standard output: {error}")))
 }
 
-/// Prints a line of progress, on standard error while standard output is for JSON.
-pub(crate) fn tell(output_is_json: bool, line: impl Display) -> Result<(), Failure> {
-    if output_is_json {
+/// Prints a line of progress, on standard error while standard output is for JSON or pictures.
+pub(crate) fn tell(output_is_taken: bool, line: impl Display) -> Result<(), Failure> {
+    if output_is_taken {
         eprintln!("{line}");
         return Ok(());
     }
@@ -213,18 +247,21 @@ pub(crate) fn page(
     run: &RunArgs,
     info: &PageInfo,
     controls: Option<Controls>,
+    output_is_taken: bool,
 ) -> Result<Option<Arc<Page>>, Failure> {
     if run.headless {
         return Ok(None);
     }
     let page = Page::start(run.page, info, controls).map_err(Failure::usage)?;
-    let output_is_json = run.json.as_deref().is_some_and(is_standard_output);
     let address = page.address();
     let note = match run.page.port() {
         port if port == 0 || port == address.port() => String::new(),
         port => format!(" (port {port} is taken)"),
     };
-    tell(output_is_json, format_args!("page: http://{address}{note}"))?;
+    tell(
+        output_is_taken,
+        format_args!("page: http://{address}{note}"),
+    )?;
     Ok(Some(Arc::new(page)))
 }
 

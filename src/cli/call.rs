@@ -1,6 +1,7 @@
 //! Options of `evenkeel call`.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use clap::Args;
 use tfrc::time::Duration;
@@ -25,6 +26,11 @@ pub(crate) struct CallArgs {
     /// Sending resumes once the peer is heard again
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = units::run_time)]
     pub(crate) give_up: Duration,
+    /// Write the received pictures here: .mp4, .mkv, .ts or .y4m
+    ///
+    /// `-` is standard output, as y4m. What ffmpeg writes, all but .y4m, keeps the coded pictures as they came
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) picture: PictureArgs,
     #[command(flatten)]

@@ -55,8 +55,9 @@ pub(crate) struct DemoArgs {
     /// Both ends send: a two-way call through the link
     #[arg(long)]
     pub(crate) both: bool,
-    /// Write the received pictures here, as y4m
+    /// Write the received pictures here: .mp4, .mkv, .ts or .y4m
     ///
+    /// `-` is standard output, as y4m. What ffmpeg writes, all but .y4m, keeps the coded pictures as they came.
     /// With `--codec dv` and a name that ends in .dv, the file is raw DV
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,

@@ -15,11 +15,12 @@ use crate::units;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Picture")]
 pub(crate) struct PictureArgs {
-    /// Take pictures from `presenter`, `scene`, a file, or a camera
+    /// Take pictures from `presenter`, `scene`, `screen`, `camera` or a file
     ///
-    /// Built in are `presenter`, a drawn person who speaks, and `scene`, a city that is hard to code. Files are .y4m, or
-    /// whatever ffmpeg reads, as devices are; v4l2:/dev/video0 reads a camera with the feature `v4l2`. With `--codec dv` the
-    /// file is raw DV, and `-` is standard input. What ffmpeg reads begins again at its end; y4m and DV end the run
+    /// Built in are `presenter`, a drawn person who speaks, and `scene`, a city that is hard to code. `camera` is the first,
+    /// `camera:1` the next, and `evenkeel doctor` lists them; v4l2:/dev/video0 reads one without ffmpeg, with the feature
+    /// `v4l2`. Files are .y4m, or whatever ffmpeg reads, except for playlists; with `--codec dv` the file is raw DV. `-` is
+    /// standard input. Files that ffmpeg reads begin again at their end; others end the run
     #[arg(long, value_name = "SOURCE", default_value = "presenter")]
     pub(crate) source: String,
     /// Set the size of a built-in picture or camera, or scale a file

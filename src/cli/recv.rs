@@ -20,8 +20,9 @@ pub(crate) struct RecvArgs {
     /// It has the payload type and the extension numbers
     #[arg(long, value_name = "FILE")]
     pub(crate) sdp: Option<PathBuf>,
-    /// Write the received pictures here, as y4m
+    /// Write the received pictures here: .mp4, .mkv, .ts or .y4m
     ///
+    /// `-` is standard output, as y4m. What ffmpeg writes, all but .y4m, keeps the coded pictures as they came.
     /// If the description is of DV and the name ends in .dv, the file is raw DV
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,

@@ -11,8 +11,10 @@ use crate::wiring::{self, Role};
 pub(crate) fn run(args: &CallArgs) -> Result<(), Failure> {
     let run = CallRun::start(&args.run)?;
     let peer = wiring::peer(&args.peer)?;
-    let video = run.video(&args.picture, &[])?;
-    let outputs = Outputs::open(&args.run)?;
+    let record = args.record.as_deref();
+    let video = run.video(&args.picture, &[("--record", record)])?;
+    let sink = outputs::sink(record, video.stream.codec, None)?;
+    let outputs = Outputs::open(&args.run, record)?;
     let socket = wiring::bind(args.bind, "--bind")?;
     // Both ends may be bound to 0.0.0.0:5004 and have one seed. Without the peer in the name they would draw one SSRC and
     // take each other for an echo (RFC 3550 §8.2).
@@ -33,7 +35,7 @@ pub(crate) fn run(args: &CallArgs) -> Result<(), Failure> {
         policy: video.policy,
         stream: video.stream,
         source: Some(inputs::fixed_feed(&args.picture, video.source)),
-        sink: Some(outputs::no_sink()),
+        sink: Some(sink),
     };
     run.watch(outputs, &info, args.picture.seed(), vec![end])
 }

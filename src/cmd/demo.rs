@@ -60,8 +60,12 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         ],
         &[("--record", args.record.as_deref())],
     )?;
-    let sink = outputs::sink(args.record.as_deref(), stream.codec, format.frame_rate)?;
-    let outputs = Outputs::open(&args.run)?;
+    let sink = outputs::sink(
+        args.record.as_deref(),
+        stream.codec,
+        Some(format.frame_rate),
+    )?;
+    let outputs = Outputs::open(&args.run, args.record.as_deref())?;
 
     let sockets = [loopback_socket()?, loopback_socket()?];
     let rate = trace.as_ref().map_or(args.rate, DeliveryTrace::mean_rate);

@@ -1,6 +1,5 @@
 //! `evenkeel doctor`: lists the means of this machine to send and receive on time.
 
-use std::fs;
 use std::process::{Command, Stdio};
 
 use evenkeel_net::{Clock, Lateness, ProbeReport, probe};
@@ -8,13 +7,14 @@ use serde_json::json;
 use tfrc::time::Duration;
 
 use crate::cli::DoctorArgs;
+use crate::devices;
 use crate::failure::Failure;
 use crate::outputs;
 
 pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
     let report = probe(Clock::start()).map_err(Failure::runtime)?;
     let ffmpeg = ffmpeg_version();
-    let cameras = cameras();
+    let cameras = devices::cameras();
     if args.json {
         outputs::say(as_json(&report, ffmpeg.as_deref(), &cameras))
     } else {
@@ -84,7 +84,15 @@ fn print(report: &ProbeReport, ffmpeg: Option<&str>, cameras: &[String]) -> Resu
         (
             "cameras",
             or(cameras.as_deref(), "none"),
-            "for --source /dev/videoN (by ffmpeg), or v4l2:/dev/videoN",
+            "for --source camera:N (by ffmpeg), or v4l2:/dev/videoN",
+        ),
+        (
+            "screen",
+            or(
+                Some(&*devices::screens().join(", ")).filter(|names| !names.is_empty()),
+                "none",
+            ),
+            "what ffmpeg offers for --source screen",
         ),
     ];
     let mut lines = lines.iter();
@@ -112,6 +120,7 @@ fn as_json(report: &ProbeReport, ffmpeg: Option<&str>, cameras: &[String]) -> se
         "receive_buffer_granted": report.receive_buffer_granted.get(),
         "ffmpeg": ffmpeg,
         "cameras": cameras,
+        "screens": devices::screens(),
         "commit": env!("EVENKEEL_COMMIT"),
     })
 }
@@ -133,24 +142,4 @@ fn ffmpeg_version() -> Option<String> {
         .ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     text.split_whitespace().nth(2).map(str::to_owned)
-}
-
-/// Returns the video devices that Linux lists, with their names.
-fn cameras() -> Vec<String> {
-    let Ok(devices) = fs::read_dir("/sys/class/video4linux") else {
-        return Vec::new();
-    };
-    let mut cameras: Vec<String> = devices
-        .flatten()
-        .map(|device| {
-            let name = fs::read_to_string(device.path().join("name")).unwrap_or_default();
-            format!(
-                "/dev/{} ({})",
-                device.file_name().to_string_lossy(),
-                name.trim()
-            )
-        })
-        .collect();
-    cameras.sort();
-    cameras
 }

@@ -1,10 +1,10 @@
 //! `evenkeel link`: the emulator by itself, between two interfaces or two sockets.
 
-use std::fs;
 use std::path::Path;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
+use evenkeel_lab::whole_file::{FileKind, read_text};
 use evenkeel_link::{DeliveryTrace, LinkConfig};
 use evenkeel_net::{
     Clock, Direction, InterfaceState, Lateness, LinkChange, LinkSnapshot, LinkType, Relay,
@@ -303,5 +303,6 @@ fn emulate(
 const LOOK: Duration = Duration::from_millis(20);
 
 fn text(file: &Path) -> Result<String, Failure> {
-    fs::read_to_string(file).map_err(|error| Failure::usage(format!("{}: {error}", file.display())))
+    read_text(file, FileKind::Settings)
+        .map_err(|error| Failure::usage(format!("{}: {error}", file.display())))
 }

@@ -1,7 +1,6 @@
 //! `evenkeel recv`: receives the stream of `evenkeel send`.
 
 use evenkeel_codec::Codec;
-use evenkeel_codec::source::FrameRate;
 use evenkeel_media::policy::PolicyConfig;
 use evenkeel_media::reassemble::Payload;
 
@@ -34,14 +33,13 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
         frame_rate = description.frame_rate.and_then(inputs::frame_rate);
     }
     wiring::set_feedback(&mut session, args.run.feedback);
-    let frame_rate = frame_rate.unwrap_or(inputs::DEFAULT_FRAME_RATE);
     let sink = outputs::sink(args.record.as_deref(), stream.codec, frame_rate)?;
-    let outputs = Outputs::open(&args.run)?;
+    let outputs = Outputs::open(&args.run, args.record.as_deref())?;
     let end = CallProcessConfig {
         name: "recv",
         socket: wiring::bind(args.bind, "BIND")?,
         session,
-        policy: PolicyConfig::new(FrameRate::interval(frame_rate)),
+        policy: PolicyConfig::new(frame_rate.unwrap_or(inputs::DEFAULT_FRAME_RATE).interval()),
         stream,
         source: None,
         sink: Some(sink),

@@ -13,7 +13,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
     let mut run = CallRun::start(&args.run)?;
     let peer = wiring::peer(&args.dest)?;
     let video = run.video(&args.picture, &[("--sdp", args.sdp.as_deref())])?;
-    let outputs = Outputs::open(&args.run)?;
+    let outputs = Outputs::open(&args.run, None)?;
     let bind = args.bind.unwrap_or_else(|| wiring::any_port_towards(peer));
     let socket = wiring::bind(bind, "--bind")?;
     let seed = wiring::network_seed(args.picture.seed);

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::thread::{self, JoinHandle};
 
+use evenkeel_codec::h264::H264DecodeError;
 use evenkeel_codec::mjpeg::{Scale, encode, jfif};
 use evenkeel_codec::picture::Picture;
 use evenkeel_codec::quality::luma_psnr;
 use evenkeel_codec::sink::Sink;
-use evenkeel_codec::{StreamDecoder, VideoDecoder as _};
+use evenkeel_codec::{DecodeError, StreamDecoder, VideoDecoder as _};
 use evenkeel_media::frame::ReceivedFrame;
 use evenkeel_media::report::ShownFrame;
 use evenkeel_net::Clock;
@@ -43,11 +44,19 @@ impl Display {
 
     fn run(mut self) -> io::Result<()> {
         while let Ok(frame) = self.frames.recv() {
-            let Ok(decoded) = self.decoder.decode(&frame.picture) else {
-                // The picture before stays on display. The channel has room for as many frames as the endpoint has
-                // delivered.
-                let _ = self.undecodable.try_send(frame.timestamp);
-                continue;
+            let decoded = match self.decoder.decode(&frame.picture) {
+                Ok(decoded) => decoded,
+                // Later pictures have no more memory than this one.
+                Err(DecodeError::H264(H264DecodeError::Memory)) => {
+                    self.sink.finish()?;
+                    return Err(io::Error::other(H264DecodeError::Memory));
+                }
+                Err(_) => {
+                    // The picture before stays on display. The channel has room for as many frames as the endpoint
+                    // has delivered.
+                    let _ = self.undecodable.try_send(frame.timestamp);
+                    continue;
+                }
             };
             let at = self.clock.now();
             let original = self.originals.take(frame.timestamp);
@@ -64,7 +73,8 @@ impl Display {
                 damaged: !frame.picture.is_whole(),
                 concealed: decoded.concealed,
             });
-            self.sink.show(&decoded.picture)?;
+            self.sink
+                .show_coded(&decoded.picture, &frame.picture, frame.timestamp)?;
             if let Some(page) = self.page.as_ref().filter(|page| page.has_viewers()) {
                 page.show_received(&jpeg_for_page(&decoded.picture));
             }

@@ -109,7 +109,7 @@ impl<'a> CallRun<'a> {
         seed: u64,
         ends: Vec<CallProcessConfig>,
     ) -> Result<(), Failure> {
-        let page = outputs::page(self.args, info, self.controls)?;
+        let page = outputs::page(self.args, info, self.controls, outputs.json_is_said())?;
         let deadline = ends[0].policy.deadline;
         let last = ends.len() - 1;
         let captured: Vec<_> = ends.iter().map(|_| References::default()).collect();

@@ -79,18 +79,96 @@ fn file_named_as_the_scene_may_be_written() {
     assert!(summary.starts_with('{'), "{summary}");
 }
 
+/// The second run shows so little that a buffer of the usual size would hold all of it until the end.
+#[test]
+fn full_disk_ends_the_recording_and_not_the_call() {
+    if !fs::exists("/dev/full").is_ok_and(|exists| exists) {
+        return;
+    }
+    for more in ["--size 160x120", "--size 16x16 --fps 8"] {
+        let demo = "demo --headless --seconds 2 --warmup 0 --json -";
+        let output = run(&format!("{demo} --record /dev/full {more}"));
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        let why = "cannot write --record /dev/full";
+        let lines = said.lines().filter(|line| line.contains(why));
+        assert_eq!(
+            lines.count(),
+            2,
+            "once at once, and once at the end: {said}"
+        );
+        assert!(said.contains("the call goes on"), "{said}");
+        assert!(json(&output)["frames_shown"].as_u64() > Some(5));
+    }
+}
+
+/// The signal that comes with the error would end the program.
+#[test]
+fn limit_of_file_sizes_is_a_full_disk() {
+    for (option, status) in [("--record", 1), ("--trace", 1)] {
+        let file = Temporary::new(&format!("limit{option}.y4m"));
+        let demo = format!(
+            "ulimit -f 8; exec {} demo --headless --seconds 2 --warmup 0 --size 160x120 {option} {}",
+            env!("CARGO_BIN_EXE_evenkeel"),
+            file.path
+        );
+        let output = Command::new("bash").args(["-c", &demo]).output();
+        let output = output.expect("run the program");
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{option}: {said}");
+        let named = format!("cannot write {option} {}", file.path);
+        assert!(said.contains(&named), "{said}");
+    }
+}
+
+#[test]
+fn file_without_end_is_refused() {
+    if !fs::exists("/dev/zero").is_ok_and(|exists| exists) {
+        return;
+    }
+    for words in [
+        "recv 127.0.0.1:0 --headless --sdp /dev/zero",
+        "demo --headless --schedule /dev/zero",
+        "demo --headless --trace-link /dev/zero",
+        "link relay 127.0.0.1:0 127.0.0.1:9 --schedule /dev/zero",
+        "vod serve --to 127.0.0.1:9 --trace /dev/zero",
+    ] {
+        refuses(words, &["/dev/zero", "MiB"]);
+    }
+}
+
+#[test]
+fn recording_is_refused_where_it_cannot_be() {
+    let demo = "demo --headless --seconds 1 --warmup 0";
+    refuses(
+        &format!("{demo} --record x.webm"),
+        &["x.webm", ".mp4, .mkv or .ts"],
+    );
+    refuses(&format!("{demo} --record x.dv"), &["x.dv", ".y4m"]);
+    refuses(
+        &format!("{demo} --record - --json -"),
+        &["--record -", "--json -"],
+    );
+}
+
+#[test]
+fn recording_on_standard_output_is_nothing_else() {
+    let demo = "demo --headless --seconds 2 --warmup 0 --size 16x16 --record -";
+    let output = run(demo);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let header = b"YUV4MPEG2 W16 H16 F25:1 ";
+    assert!(output.stdout.starts_with(header), "{said}");
+    let line = output.stdout.iter().position(|byte| *byte == b'\n');
+    let pictures = output.stdout.len() - line.expect("a header") - 1;
+    assert_eq!(pictures % (b"FRAME\n".len() + 384), 0, "{pictures} bytes");
+    assert!(pictures > 0);
+}
+
 #[test]
 fn full_disk_ends_the_run() {
     if !fs::exists("/dev/full").is_ok_and(|exists| exists) {
         return;
-    }
-    // The second run shows so little that a buffer of the usual size would hold all of it until the end.
-    for more in [
-        "--seconds 60 --size 160x120",
-        "--seconds 1.5 --size 16x16 --fps 8",
-    ] {
-        let output = run(&format!("demo --headless --record /dev/full {more}"));
-        ends(1, &output, &["cannot write --record /dev/full"]);
     }
     for option in ["--json", "--trace"] {
         let demo = "demo --headless --seconds 1 --warmup 0";

@@ -139,3 +139,18 @@ fn silent_source_delays_no_end() {
     assert!(summary["frames_shown"].as_u64() > Some(10), "{summary}");
     assert_eq!(summary["frames_frozen"], 0, "{summary}");
 }
+
+/// Neither is there on a machine that builds this.
+#[test]
+fn missing_camera_or_screen_is_one_line() {
+    let short = "--headless --seconds 1";
+    refuses(
+        &format!("demo --source camera:99 {short}"),
+        &["--source camera:99", "camera"],
+    );
+    let output = program(&format!("demo --source screen {short}"))
+        .env_remove("DISPLAY")
+        .output();
+    let output = output.expect("run the program");
+    ends(2, &output, &["--source screen", "screen"]);
+}

@@ -18,8 +18,8 @@ pub const CHROMA: (u8, u8) = (16, 240);
 
 /// A picture in planar 4:2:0 (I420): luma, then Cb, then Cr, each without padding.
 ///
-/// Odd sizes are permitted; the chroma planes are rounded up. Levels have the meaning of video: [`BLACK`] to
-/// [`WHITE`], and [`CHROMA`] around [`GREY`]. Samples of files and peers may lie beyond these levels; they remain
+/// Odd sizes are permitted; the chroma planes are rounded up. Pixels are square. Colours have the matrix of BT.601, which
+/// is JFIF's, at any size. Levels have the meaning of video: [`BLACK`] to [`WHITE`], and [`CHROMA`] around [`GREY`]. Samples of files and peers may lie beyond these levels; they remain
 /// unchanged except in M-JPEG.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {

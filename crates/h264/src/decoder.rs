@@ -14,6 +14,7 @@ use std::fmt;
 use openh264::OpenH264API;
 use openh264::decoder::{self, DecodedYUV, DecoderConfig, Flush};
 use openh264::formats::YUVSource as _;
+use openh264_sys2::dsOutOfMemory;
 
 use crate::sps::Sps;
 
@@ -68,7 +69,9 @@ impl fmt::Display for DecodeError {
             Self::Oversized => "an access unit of H.264 larger than any picture",
             Self::NoParameters => "H.264 without parameter sets",
             Self::Damaged => "a damaged picture of H.264, or one without its reference",
-            Self::Memory => "no memory for a decoder of H.264",
+            Self::Memory => {
+                "OpenH264 has too little memory for pictures of this size; free memory, or receive smaller pictures"
+            }
         })
     }
 }
@@ -116,7 +119,7 @@ impl Decoder {
         }
         let decoded = self.inner.decode(&self.stream);
         decoded
-            .map_err(|_| DecodeError::Damaged)?
+            .map_err(|error| refusal(error.native_code()))?
             .map(|picture| copy(&picture))
             .transpose()
     }
@@ -145,6 +148,15 @@ impl Decoder {
         self.stream.extend_from_slice(&[0, 0, 0, 1]);
         self.stream.extend_from_slice(unit);
         Ok(())
+    }
+}
+
+/// The meaning of a state of OpenH264's decoder, in which each fault is a bit.
+fn refusal(state: i64) -> DecodeError {
+    if state & i64::from(dsOutOfMemory) != 0 {
+        DecodeError::Memory
+    } else {
+        DecodeError::Damaged
     }
 }
 
@@ -178,4 +190,17 @@ fn copy(picture: &DecodedYUV<'_>) -> Result<Decoded, DecodeError> {
             samples,
         })
         .ok_or(DecodeError::Damaged)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn state_without_memory_is_no_damage() {
+        let damaged = i64::from(openh264_sys2::dsBitstreamError);
+        assert_eq!(refusal(damaged), DecodeError::Damaged);
+        let exhausted = damaged | i64::from(dsOutOfMemory);
+        assert_eq!(refusal(exhausted), DecodeError::Memory);
+    }
 }

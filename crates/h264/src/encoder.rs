@@ -9,12 +9,14 @@
 //! sent: it is a [trial](Encoder::try_out).
 
 use openh264::OpenH264API;
-use openh264::encoder::{self, Complexity, EncoderConfig, Level, Profile, RateControlMode};
+use openh264::encoder::{
+    self, Complexity, EncoderConfig, Level, Profile, RateControlMode, VuiConfig,
+};
 use openh264::formats::YUVSlices;
 
 use crate::{Error, options};
 
-/// A picture in planar 4:2:0 without padding.
+/// A picture in planar 4:2:0 without padding, with the matrix and range of BT.601.
 #[derive(Clone, Copy, Debug)]
 pub struct Planes<'a> {
     /// Columns of luma, an even number.
@@ -98,6 +100,8 @@ impl Encoder {
             .profile(Profile::Baseline)
             .level(level(width, height))
             .complexity(Complexity::Low)
+            // Without it, players take the matrix of pictures of high definition for BT.709's.
+            .vui(VuiConfig::bt601())
             .scene_change_detect(false)
             .adaptive_quantization(false)
             .background_detection(false)

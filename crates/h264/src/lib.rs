@@ -36,7 +36,9 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Size { width, height } => write!(f, "picture of {width}x{height}"),
-            Self::Encoder => f.write_str("OpenH264 could not code the picture"),
+            Self::Encoder => f.write_str(
+                "OpenH264 has too little memory for pictures of this size; free memory, or send smaller pictures",
+            ),
         }
     }
 }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use crate::result::RunResult;
+use crate::whole_file::{FileKind, read_text};
 
 /// Metrics at six significant digits; `null` where one is not defined.
 type Metrics = BTreeMap<String, Option<f64>>;
@@ -70,7 +71,7 @@ pub fn file(folder: &Path, id: &str) -> PathBuf {
 /// Every metric that is not what it was, by name.
 pub fn changes(folder: &Path, result: &RunResult) -> Result<Vec<Change>, GoldenError> {
     let file = file(folder, &result.id);
-    let text = match fs::read_to_string(&file) {
+    let text = match read_text(&file, FileKind::Output) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Err(GoldenError::Missing(file));

@@ -36,3 +36,4 @@ pub mod scenario;
 #[cfg(test)]
 mod trial;
 pub mod units;
+pub mod whole_file;

@@ -7,6 +7,7 @@ use std::{fs, io};
 use crate::experiment::Experiment;
 use crate::figure::{self, escape, readable};
 use crate::result::{self, RunResult, Verdict};
+use crate::whole_file::{FileKind, read_text};
 
 /// Writes `report.html` into the folder of results, of every experiment that has one and of its real half, if
 /// that has one. A single file: it can be sent to someone. `None`, and no file, if there are no results.
@@ -47,7 +48,7 @@ impl Entry {
         Ok(Some(Self {
             experiment,
             result,
-            figure: fs::read_to_string(figure)?,
+            figure: read_text(&figure, FileKind::Output)?,
             simulated: None,
         }))
     }

@@ -11,6 +11,7 @@ use crate::atomic_file;
 use crate::experiment::{CheckDefinition, Experiment, Prose};
 use crate::figure::{self, readable, rounded};
 use crate::findings::Findings;
+use crate::whole_file::{FileKind, read_text};
 
 /// `result.json`. Everything in it but `wall_s`, `machine` and `command` is the same to the byte for the same
 /// commit, experiment and seeds, on any number of cores.
@@ -219,7 +220,7 @@ pub fn load(out: &Path, id: &str) -> Option<RunResult> {
     if !folder.join("figure.svg").is_file() || !folder.join("series.csv").is_file() {
         return None;
     }
-    let text = fs::read_to_string(folder.join("result.json")).ok()?;
+    let text = read_text(&folder.join("result.json"), FileKind::Output).ok()?;
     serde_json::from_str(&text).ok()
 }
 

@@ -10,6 +10,7 @@ use tfrc::time::Duration;
 
 use crate::atomic_file;
 use crate::findings::Sample;
+use crate::whole_file::{FileKind, read_text};
 
 /// Where the runs of one experiment are until its result is written, and what they must be of.
 pub(crate) struct RunCache {
@@ -31,7 +32,7 @@ struct CachedRun {
 impl RunCache {
     /// What a run gave and how long it took, if it was kept and is of the same source and experiment.
     pub(crate) fn load(&self, cell: usize, seed: u64) -> Option<(Sample, Duration)> {
-        let text = fs::read_to_string(self.file(cell, seed)).ok()?;
+        let text = read_text(&self.file(cell, seed), FileKind::Output).ok()?;
         let run: CachedRun = serde_json::from_str(&text).ok()?;
         let same = run.commit == self.commit && run.fingerprint == self.fingerprint;
         let took = Duration::try_from_secs_f64(run.took_s).ok()?;

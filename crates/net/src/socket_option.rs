@@ -1,4 +1,4 @@
-//! Socket options that no safe wrapper offers: the one `unsafe` call of this crate.
+//! Socket options that no safe wrapper offers.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _};

@@ -1,9 +1,9 @@
 //! What the two ends say of a title: from what `evenkeel vod play --json` and `evenkeel vod serve --json` print.
 
-use std::fs;
 use std::path::Path;
 
 use evenkeel_lab::real::Played;
+use evenkeel_lab::whole_file::{FileKind, read_text};
 use serde::Deserialize;
 use tfrc::time::Duration;
 
@@ -35,7 +35,8 @@ pub(crate) fn server_was_late(log: &Path) -> Result<Duration, HostError> {
 }
 
 fn results<T>(log: &Path, who: &str, of: fn(&str) -> Option<T>) -> Result<T, HostError> {
-    let text = fs::read_to_string(log).map_err(|error| HostError::File(log.to_owned(), error))?;
+    let text =
+        read_text(log, FileKind::Output).map_err(|error| HostError::File(log.to_owned(), error))?;
     of(&text).ok_or_else(|| {
         let name = log.display().to_string();
         HostError::Failed(name, format!("{who} ended without results"))

@@ -1,9 +1,9 @@
 //! A program of a run, and how it ends.
 
-use std::fs;
 use std::path::PathBuf;
 use std::process::Child;
 
+use evenkeel_lab::whole_file::{FileKind, read_text};
 use evenkeel_net::Clock;
 use rustix::process::{Pid, Signal, kill_process};
 use tfrc::time::{Duration, Instant};
@@ -34,7 +34,7 @@ impl Program {
             Some(status) => status,
         };
         // The first line is enough for one: the rest is in the file.
-        let said = fs::read_to_string(&self.log).unwrap_or_default();
+        let said = read_text(&self.log, FileKind::Output).unwrap_or_default();
         let line = said.lines().find(|line| !line.trim().is_empty());
         let why = format!("{status}: {}", line.unwrap_or("it said nothing"));
         Err(HostError::Failed(self.name.clone(), why))

@@ -1,8 +1,8 @@
 //! What a sender of TFRC says at its end, from what `evenkeel perf client --json` prints.
 
-use std::fs;
 use std::path::Path;
 
+use evenkeel_lab::whole_file::{FileKind, read_text};
 use serde::Deserialize;
 use tfrc::time::Duration;
 
@@ -54,7 +54,8 @@ struct Departures {
 
 /// Reads the file that the sender's output went to.
 pub(crate) fn read(log: &Path) -> Result<Results, HostError> {
-    let text = fs::read_to_string(log).map_err(|error| HostError::File(log.to_owned(), error))?;
+    let text =
+        read_text(log, FileKind::Output).map_err(|error| HostError::File(log.to_owned(), error))?;
     parse(&text).ok_or_else(|| {
         let name = log.display().to_string();
         HostError::Failed(name, "the sender ended without results".into())

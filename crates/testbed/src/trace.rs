@@ -1,9 +1,9 @@
 //! What a sender of TFRC was told and allowed, from the file that `evenkeel perf client --trace` writes.
 
-use std::fs;
 use std::path::Path;
 
 use evenkeel_lab::real::BedRecord;
+use evenkeel_lab::whole_file::{FileKind, read_text};
 use tfrc::time::{Duration, Instant};
 
 use crate::host::HostError;
@@ -15,7 +15,8 @@ pub(crate) fn read(
     flow: usize,
     seen: &mut BedRecord,
 ) -> Result<(), HostError> {
-    let text = fs::read_to_string(file).map_err(|error| HostError::File(file.to_owned(), error))?;
+    let text = read_text(file, FileKind::Output)
+        .map_err(|error| HostError::File(file.to_owned(), error))?;
     for line in text.lines().filter_map(line) {
         let at = Instant::ZERO + started + line.after;
         if let Some(p) = line.p {

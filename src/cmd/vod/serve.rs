@@ -1,9 +1,11 @@
 //! `evenkeel vod serve`: sends a title at its own pace, within TFRC.
 
-use std::fs::{self, File};
+use std::fs::File;
+use std::io::BufReader;
 use std::net::SocketAddr;
 use std::path::Path;
 
+use evenkeel_lab::whole_file::{FileKind, read_text};
 use evenkeel_net::{Clock, Driver, SendCounters, greatest_payload};
 use evenkeel_rtp::packet::sdp::{Description, Profile};
 use evenkeel_rtp::session::Config;
@@ -156,8 +158,8 @@ fn refused(datagrams: u64, sent: &SendCounters) -> Option<String> {
 
 fn content(args: &VodServeArgs) -> Result<Box<dyn Content>, Failure> {
     if let Some(path) = &args.trace {
-        let text =
-            fs::read_to_string(path).map_err(|error| outputs::cannot("read", path, &error))?;
+        let text = read_text(path, FileKind::Trace)
+            .map_err(|error| outputs::cannot("read", path, &error))?;
         let trace = FrameTrace::parse(&text)
             .map_err(|error| Failure::usage(format!("--trace {}: {error}", path.display())))?;
         return Ok(Box::new(Frames::new(trace)));

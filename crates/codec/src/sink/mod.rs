@@ -5,7 +5,7 @@ mod y4m;
 
 use std::io;
 
-use crate::picture::Picture;
+use crate::picture::{CodedPicture, Picture};
 pub use dv::DvFile;
 pub use y4m::Y4mFile;
 
@@ -16,6 +16,20 @@ pub trait Sink {
     /// # Errors
     /// Returns an error if the picture cannot be written, or its size is not the stream's.
     fn show(&mut self, picture: &Picture) -> io::Result<()>;
+
+    /// Shows `picture` now, which was decoded from `coded`; `timestamp` is that of its capture, on a clock of 90 kHz.
+    ///
+    /// # Errors
+    /// As [`show`](Self::show), which this calls unless the sink keeps the coded form or the time.
+    fn show_coded(
+        &mut self,
+        picture: &Picture,
+        coded: &CodedPicture,
+        timestamp: u32,
+    ) -> io::Result<()> {
+        let _ = (coded, timestamp);
+        self.show(picture)
+    }
 
     /// Writes the buffered bytes; no more pictures follow.
     ///

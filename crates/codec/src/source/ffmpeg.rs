@@ -1,5 +1,7 @@
 //! Reads any file or device that the program `ffmpeg` reads, through a pipe of raw pictures.
 
+mod arguments;
+
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 use std::process::{ChildStdout, Command, ExitStatus, Stdio};
@@ -12,13 +14,13 @@ use super::format::{Format, FrameRate};
 use super::program::Program;
 use super::y4m::Y4m;
 use crate::picture::Picture;
+pub use arguments::FfmpegInput;
+use arguments::{Facts, arguments, questions};
 
 /// The options with which `ffmpeg` reads its input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FfmpegOptions {
-    /// The input's format, where its name does not show it: `v4l2` for a camera, `lavfi` for a filter.
-    pub input_format: Option<String>,
-    /// The frame rate to which pictures are resampled.
+    /// The frame rate to which pictures are resampled, or else the input's own, up to [`FrameRate::MOST`].
     pub frame_rate: Option<FrameRate>,
     /// The width and height to which pictures are scaled.
     pub size: Option<(usize, usize)>,
@@ -38,16 +40,20 @@ pub struct Ffmpeg {
     pictures: Y4m<BufReader<ChildStdout>>,
     child: Running,
     input: String,
+    faster: Option<FrameRate>,
 }
 
 impl Ffmpeg {
-    /// Starts `ffmpeg` on a file, device or URL, and waits for its first bytes.
+    /// Starts `ffmpeg` on an input, and waits for its first bytes.
     ///
     /// # Errors
     /// If `ffmpeg` is not installed, the file is not there, or `ffmpeg` cannot read it, or has no picture of it
     /// after ten seconds.
-    pub fn open(input: &str, options: &FfmpegOptions) -> Result<Self, SourceError> {
-        Self::open_unless(input, options, || false)
+    pub fn open(
+        input: impl Into<FfmpegInput>,
+        options: &FfmpegOptions,
+    ) -> Result<Self, SourceError> {
+        Self::open_unless(&input.into(), options, || false)
     }
 
     /// Opens a source unless `is_unwanted`, which is called every few milliseconds, returns true before the first picture.
@@ -55,22 +61,41 @@ impl Ffmpeg {
     /// # Errors
     /// As [`open`](Self::open), and if the source becomes unwanted.
     pub fn open_unless(
-        input: &str,
+        input: &FfmpegInput,
         options: &FfmpegOptions,
         is_unwanted: impl Fn() -> bool + Send + 'static,
     ) -> Result<Self, SourceError> {
-        // ffmpeg reports this too, after a line of its own; a filter or a URL is no file.
-        if options.input_format.is_none() && !input.contains(':') {
-            Path::new(input)
-                .metadata()
-                .map_err(|error| SourceError::Io {
-                    input: input.into(),
-                    error,
-                })?;
+        let mut facts = Facts::default();
+        if let FfmpegInput::File(path) = input {
+            // ffmpeg reports a missing file too, after a line of its own.
+            let place = Path::new(path).metadata();
+            let place = place.map_err(|error| SourceError::Io {
+                input: path.clone(),
+                error,
+            })?;
+            // Two programs cannot read one pipe.
+            if place.is_file() {
+                facts = probe(input);
+            }
         }
         let mut ffmpeg = Command::new("ffmpeg");
-        ffmpeg.args(arguments(input, options));
-        Self::begin(ffmpeg, input, is_unwanted)
+        ffmpeg.args(arguments(input, options, facts));
+        if *input == FfmpegInput::StandardInput {
+            ffmpeg.stdin(Stdio::inherit());
+        } else {
+            ffmpeg.stdin(Stdio::null());
+        }
+        let mut opened = Self::begin(ffmpeg, &input.to_string(), is_unwanted)?;
+        let is_capped = |rate: &FrameRate| rate.is_above(FrameRate::MOST);
+        opened.faster = facts
+            .mean_rate
+            .filter(|rate| options.frame_rate.is_none() && is_capped(rate));
+        Ok(opened)
+    }
+
+    /// Returns the own rate of the input, if it is above [`FrameRate::MOST`] and pictures are left out for that.
+    pub fn faster_rate(&self) -> Option<FrameRate> {
+        self.faster
     }
 
     fn begin(
@@ -114,6 +139,7 @@ impl Ffmpeg {
                 pictures,
                 child,
                 input: input.into(),
+                faster: None,
             }),
             Err(error) => Err(child.complaint(input).unwrap_or(error)),
         }
@@ -139,28 +165,14 @@ impl Source for Ffmpeg {
     }
 }
 
-fn arguments(input: &str, options: &FfmpegOptions) -> Vec<String> {
-    let mut arguments = vec!["-nostdin".into(), "-v".into(), "error".into()];
-    let mut add = |option: &str, value: String| arguments.extend([option.to_owned(), value]);
-    if options.repeat {
-        add("-stream_loop", "-1".into());
-    }
-    if let Some(format) = &options.input_format {
-        add("-f", format.clone());
-    }
-    add("-i", input.into());
-    let rate = options.frame_rate.map(|rate| format!("fps={rate}"));
-    let size = options
-        .size
-        .map(|(width, height)| format!("scale={width}:{height}"));
-    let filters: Vec<String> = rate.into_iter().chain(size).collect();
-    if !filters.is_empty() {
-        add("-vf", filters.join(","));
-    }
-    add("-pix_fmt", "yuv420p".into());
-    add("-f", "yuv4mpegpipe".into());
-    arguments.push("-".into());
-    arguments
+/// Asks `ffprobe` about a file; without the answer `ffmpeg` assumes what it can.
+fn probe(file: &FfmpegInput) -> Facts {
+    let mut ffprobe = Command::new("ffprobe");
+    ffprobe.args(questions(file)).stdin(Stdio::null());
+    let Ok(answer) = ffprobe.stderr(Stdio::null()).output() else {
+        return Facts::default();
+    };
+    Facts::parse(&String::from_utf8_lossy(&answer.stdout))
 }
 
 /// The child process, and the thread that reads its standard error.
@@ -174,7 +186,6 @@ struct Running {
 impl Running {
     fn start(mut program: Command) -> Result<(Self, ChildStdout), SourceError> {
         let mut child = program
-            .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -219,17 +230,28 @@ impl Drop for Running {
 /// The longest line of ffmpeg that is kept.
 const LONGEST_LINE: usize = 512;
 
+/// The words of ffmpeg about an input that would make it open another, after which it says less.
+const CONFINED: &[u8] = b" not on whitelist";
+
+/// The same in a layman's words.
+const STANDS_NOT_ALONE: &str = "it is no video that stands alone, but names other files or addresses, as a playlist does; \
+    name one of them, or let ffmpeg make an .mp4 of all";
+
 /// Reads to the end in bounded memory, and returns the last line that is not empty.
 fn last_line(input: impl Read) -> String {
-    let (mut last, mut line) = (Vec::new(), Vec::new());
+    let (mut last, mut line, mut is_confined) = (Vec::new(), Vec::new(), false);
     for byte in BufReader::new(input).bytes().map_while(Result::ok) {
         if byte != b'\n' {
             if line.len() < LONGEST_LINE {
                 line.push(byte);
             }
         } else if !line.is_empty() {
+            is_confined |= line.windows(CONFINED.len()).any(|words| words == CONFINED);
             last = core::mem::take(&mut line);
         }
+    }
+    if is_confined {
+        return STANDS_NOT_ALONE.into();
     }
     let last = if line.is_empty() { last } else { line };
     String::from_utf8_lossy(&last).trim().to_owned()
@@ -292,6 +314,8 @@ mod tests {
         assert_eq!(last_line(&b"first\nunfinished"[..]), "unfinished");
         assert_eq!(last_line(&b""[..]), "");
         assert_eq!(last_line(&[b'x'; 5000][..]).len(), LONGEST_LINE);
+        let playlist = b"[hls @ 0x1] Format not on whitelist 'mov'\nlist.m3u8: Invalid argument\n";
+        assert_eq!(last_line(&playlist[..]), STANDS_NOT_ALONE);
     }
 
     #[test]
@@ -299,20 +323,5 @@ mod tests {
         let error = Ffmpeg::open("no such file.mp4", &FfmpegOptions::default());
         let message = error.expect_err("missing").to_string();
         assert!(message.starts_with("no such file.mp4: "), "{message}");
-    }
-
-    #[test]
-    fn options_become_arguments_in_ffmpegs_order() {
-        let options = FfmpegOptions {
-            input_format: Some("v4l2".into()),
-            frame_rate: FrameRate::new(30_000, 1001),
-            size: Some((320, 240)),
-            repeat: true,
-        };
-        assert_eq!(
-            arguments("/dev/video0", &options).join(" "),
-            "-nostdin -v error -stream_loop -1 -f v4l2 -i /dev/video0 \
-             -vf fps=30000/1001,scale=320:240 -pix_fmt yuv420p -f yuv4mpegpipe -"
-        );
     }
 }

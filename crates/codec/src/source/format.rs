@@ -22,6 +22,12 @@ pub struct FrameRate {
 }
 
 impl FrameRate {
+    /// The highest rate at which pictures are sent unless a higher one is asked for: that of fast displays.
+    pub const MOST: Self = Self {
+        numerator: 120,
+        denominator: 1,
+    };
+
     /// Creates `numerator`/`denominator` pictures a second; `None` unless that is above 0 and at most 1000.
     pub const fn new(numerator: u32, denominator: u32) -> Option<Self> {
         let possible = numerator > 0 && denominator > 0 && numerator / denominator <= 1000;
@@ -48,6 +54,12 @@ impl FrameRate {
     /// Returns the pictures a second.
     pub fn per_second(self) -> f64 {
         f64::from(self.numerator) / f64::from(self.denominator)
+    }
+
+    /// Returns true if this is the higher rate.
+    pub fn is_above(self, other: Self) -> bool {
+        let product = |a: u32, b: u32| u64::from(a) * u64::from(b);
+        product(self.numerator, other.denominator) > product(other.numerator, self.denominator)
     }
 
     /// Returns the time at which picture `index` is due after the first. Every due time is exact to the nanosecond,

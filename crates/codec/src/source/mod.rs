@@ -16,7 +16,7 @@ mod y4m;
 
 pub use contract::{Source, SourceError};
 pub use dv::DvFile;
-pub use ffmpeg::{Ffmpeg, FfmpegOptions};
+pub use ffmpeg::{Ffmpeg, FfmpegInput, FfmpegOptions};
 pub use format::{Format, FrameRate};
 pub use presenter::{Presenter, Speech};
 pub use program::Program;

@@ -26,9 +26,17 @@ pub const MAX_SIDE: usize = 8192;
 pub struct Y4m<R = BufReader<File>> {
     input: R,
     name: String,
+    header: Header,
+}
+
+/// The first line of a stream.
+#[derive(Clone, Copy, Debug)]
+struct Header {
     format: Format,
     chroma: Chroma,
+    /// True if the samples range from 0 to 255.
     is_full_range: bool,
+    has_square_pixels: bool,
 }
 
 /// The chroma sampling of the stream.
@@ -70,14 +78,17 @@ impl<R: BufRead> Y4m<R> {
             Ok(line) => line,
             Err(error) => return Err(SourceError::Io { input: name, error }),
         };
-        let (format, chroma, is_full_range) = parse_header(&line)?;
+        let header = parse_header(&line)?;
         Ok(Self {
             input,
             name,
-            format,
-            chroma,
-            is_full_range,
+            header,
         })
+    }
+
+    /// Returns false if the pictures have to be widened, because the stream's pixels are not square.
+    pub fn has_square_pixels(&self) -> bool {
+        self.header.has_square_pixels
     }
 
     fn read_picture(&mut self) -> Result<Option<Picture>, SourceError> {
@@ -89,14 +100,15 @@ impl<R: BufRead> Y4m<R> {
             let remedy = "each picture begins with FRAME; where files were joined or damaged, let ffmpeg make one of them";
             return Err(invalid_and("frame header", &line, remedy));
         }
-        let size = self.chroma.samples(self.format);
+        let Header { format, chroma, .. } = self.header;
+        let size = chroma.samples(format);
         let mut data = Vec::new();
         let mut limited = (&mut self.input).take(size as u64);
         let read = limited.read_to_end(&mut data);
         match read {
             Ok(read) if read == size => {
-                let mut picture = self.chroma.to_420(self.format, data);
-                if self.is_full_range {
+                let mut picture = chroma.to_420(format, data);
+                if self.header.is_full_range {
                     limit(&mut picture);
                 }
                 Ok(Some(picture))
@@ -116,7 +128,7 @@ impl<R: BufRead> Y4m<R> {
 
 impl<R: BufRead> Source for Y4m<R> {
     fn format(&self) -> Format {
-        self.format
+        self.header.format
     }
 
     fn next(&mut self) -> Result<Option<Picture>, SourceError> {
@@ -138,8 +150,7 @@ fn read_line(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Returns format, chroma, and true if the samples range from 0 to 255.
-fn parse_header(line: &[u8]) -> Result<(Format, Chroma, bool), SourceError> {
+fn parse_header(line: &[u8]) -> Result<Header, SourceError> {
     let missing = |field| invalid(field, b"missing");
     let mut words = line.split(|&byte| byte == b' ');
     if words.next() != Some(SIGNATURE) {
@@ -147,6 +158,7 @@ fn parse_header(line: &[u8]) -> Result<(Format, Chroma, bool), SourceError> {
     }
     let (mut width, mut height, mut frame_rate) = (None, None, None);
     let (mut chroma, mut is_full_range) = (Chroma::Yuv420, false);
+    let mut has_square_pixels = true;
     for word in words {
         let Some((&tag, value)) = word.split_first() else {
             continue;
@@ -158,7 +170,8 @@ fn parse_header(line: &[u8]) -> Result<(Format, Chroma, bool), SourceError> {
             b'C' => chroma = Chroma::named(value)?,
             // FFmpeg uses this word for samples with the range of JPEG.
             b'X' if value == b"COLORRANGE=FULL" => is_full_range = true,
-            // Interlacing, pixel aspect and comments are ignored.
+            b'A' => has_square_pixels = is_square(value),
+            // Interlacing and comments are ignored.
             _ => {}
         }
     }
@@ -167,7 +180,18 @@ fn parse_header(line: &[u8]) -> Result<(Format, Chroma, bool), SourceError> {
         height: height.ok_or_else(|| missing("height"))?,
         frame_rate: frame_rate.ok_or_else(|| missing("frame rate"))?,
     };
-    Ok((format, chroma, is_full_range))
+    Ok(Header {
+        format,
+        chroma,
+        is_full_range,
+        has_square_pixels,
+    })
+}
+
+/// Returns true if a pixel is as wide as high; 0:0 means that nobody knows.
+fn is_square(aspect: &[u8]) -> bool {
+    let mut sides = aspect.splitn(2, |&byte| byte == b':');
+    sides.next() == sides.next()
 }
 
 fn side(field: &'static str, value: &[u8]) -> Result<usize, SourceError> {

@@ -15,6 +15,7 @@ pub use prose::{Prose, Quote};
 
 use crate::scenario::Scenario;
 use crate::units::Time;
+use crate::whole_file::{FileKind, read_text};
 use definition::Wrong;
 
 /// A definition and where it came from.
@@ -77,7 +78,7 @@ impl Experiment {
     /// Reads a file, and changes parameters of its scenario: `settings` are `key=value`, where a dot
     /// leads into a table.
     pub fn load(file: &Path, settings: &[String]) -> Result<Self, ExperimentError> {
-        let text = std::fs::read_to_string(file)
+        let text = read_text(file, FileKind::Settings)
             .map_err(|error| ExperimentError::Unreadable(file.to_owned(), error))?;
         Self::read(file, text, settings)
     }

@@ -50,8 +50,7 @@ impl Payload {
         match self {
             Self::Raw { width, height } => Some(format!(
                 "sampling={SAMPLING}; width={width}; height={height}; depth={DEPTH}; \
-                 colorimetry={}",
-                colorimetry(height)
+                 colorimetry={COLORIMETRY}"
             )),
             Self::Jpeg | Self::H264 | Self::Dv { .. } => None,
         }
@@ -141,11 +140,8 @@ impl From<Payload> for Payloads {
 const SAMPLING: &str = "YCbCr-4:2:2";
 const DEPTH: usize = 8;
 
-/// Returns the colorimetry of pictures of this height. No source states its own, and standard definition has
-/// BT.601's.
-const fn colorimetry(height: u16) -> &'static str {
-    if height <= 576 { "BT601-5" } else { "BT709-2" }
-}
+/// The colorimetry of pictures (`evenkeel_codec::picture::Picture`).
+const COLORIMETRY: &str = "BT601-5";
 
 /// Returns the value of `name=value` in a list with semicolons, or with spaces as in RFC 6469's examples.
 fn value<'a>(parameters: &'a str, name: &str) -> Option<&'a str> {
@@ -190,11 +186,9 @@ mod tests {
     }
 
     #[test]
-    fn colorimetry_follows_height_and_any_is_accepted() {
-        for (size, expected) in [
-            ((720, 576), "colorimetry=BT601-5"),
-            ((768, 578), "colorimetry=BT709-2"),
-        ] {
+    fn colorimetry_is_constant_and_any_is_accepted() {
+        let expected = "colorimetry=BT601-5";
+        for size in [(720, 576), (768, 578)] {
             let told = Codec::Raw.parameters(size).unwrap();
             assert!(told.ends_with(expected), "{told}");
             for other in ["colorimetry=BT601-5", "colorimetry=BT709-2", ""] {

@@ -65,6 +65,20 @@ fn full_range_becomes_that_of_video() {
 }
 
 #[test]
+fn pixel_aspect_is_read() {
+    for (word, expected) in [
+        ("", true),
+        (" A1:1", true),
+        (" A0:0", true),
+        (" A64:45", false),
+    ] {
+        let stream = format!("YUV4MPEG2 W3 H1 F1:1{word}\n");
+        let source = Y4m::new(stream.as_bytes(), "test".into()).expect(word);
+        assert_eq!(source.has_square_pixels(), expected, "{word}");
+    }
+}
+
+#[test]
 fn errors_name_the_field_and_its_value() {
     let begins = "y4m begins with YUV4MPEG2; give a file of another kind its own ending, and ffmpeg reads it";
     let frames = "each picture begins with FRAME; where files were joined or damaged, let ffmpeg make one of them";

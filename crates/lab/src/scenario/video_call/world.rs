@@ -50,7 +50,6 @@ impl Content {
                     frame_rate: Some(format.frame_rate),
                     size: Some((format.width, format.height)),
                     repeat: true,
-                    ..FfmpegOptions::default()
                 };
                 Box::new(Ffmpeg::open(file, &options)?)
             }

@@ -1,14 +1,15 @@
 //! Results of controllers that are built apart, as a file in the repository.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
-use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
 
 use crate::figure::rounded;
 use crate::findings::{Findings, Sample};
 use crate::metrics::Estimate;
+use crate::whole_file::{self, FileKind};
 
 /// What one controller came to.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -58,7 +59,7 @@ impl KeptResults {
 
     /// The results of a file, if there is one.
     pub(super) fn read(file: &Path) -> io::Result<Option<Self>> {
-        match fs::read(file) {
+        match whole_file::read(file, FileKind::Output) {
             Ok(text) => Ok(Some(serde_json::from_slice(&text)?)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
