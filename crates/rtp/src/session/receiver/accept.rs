@@ -3,6 +3,7 @@
 use super::inbound::{Inbound, Packet};
 use crate::endpoint::Datagram;
 use crate::packet::ext::RttSendTs;
+use crate::packet::rtcp::FeedbackMode;
 use crate::packet::rtp::{RtpError, RtpPacket};
 use crate::session::event::EventKind;
 use crate::session::peer::Origin;
@@ -44,10 +45,14 @@ impl Session {
             return Err(Ignored::OwnSsrc);
         }
         let (timing, transport) = self.timing(&rtp)?;
+        if timing.is_none() && receive.feedback.needs_send_times() {
+            return Err(Ignored::MissingExtension);
+        }
+        let is_numbered = receive.repair.is_some() || receive.feedback == FeedbackMode::Twcc;
         let packet = Packet {
             header,
             timing,
-            transport: transport.filter(|_| receive.repair.is_some()),
+            transport: transport.filter(|_| is_numbered),
             arrival: self.arrived,
             size: datagram.payload.len(),
             ecn: datagram.ecn,
@@ -82,16 +87,13 @@ impl Session {
             marker: header.marker,
             payload: rtp.payload(),
             arrival: packet.arrival,
-            send_time: packet.timing.send_time,
-            rtt: packet.timing.rtt(),
+            send_time: packet.timing.map(|timing| timing.send_time),
+            rtt: packet.timing.and_then(|timing| timing.rtt()),
         }))
     }
 
-    /// Returns the `rtt-sendts` element of a packet, and its transport-wide number if it has one.
-    pub(in crate::session) fn timing(
-        &self,
-        rtp: &RtpPacket<'_>,
-    ) -> Result<(RttSendTs, Option<u16>), Ignored> {
+    /// Returns the `rtt-sendts` element of a packet and its transport-wide number, if it has them.
+    fn timing(&self, rtp: &RtpPacket<'_>) -> Result<(Option<RttSendTs>, Option<u16>), Ignored> {
         let (mut timing, mut transport) = (None, None);
         for element in rtp.elements() {
             let element = element.map_err(|_| Ignored::BadExtension)?;
@@ -102,7 +104,6 @@ impl Session {
                 transport = element.data.try_into().map(u16::from_be_bytes).ok();
             }
         }
-        let timing = timing.ok_or(Ignored::MissingExtension)?;
         Ok((timing, transport))
     }
 

@@ -32,7 +32,7 @@ impl Session {
             marker: header.marker,
             payload: rtp.payload(),
             arrival: self.arrived,
-            send_time: 0,
+            send_time: None,
             rtt: None,
         })
     }
