@@ -12,6 +12,7 @@ mod not_sent;
 mod pair;
 mod panics;
 mod path_samples;
+mod real_peers;
 mod refused_reports;
 mod repair;
 mod reports;

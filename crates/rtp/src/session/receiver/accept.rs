@@ -119,7 +119,8 @@ impl Session {
         if inbound.received() > 1 {
             self.peer.confirm();
         }
-        self.peer.handle_heard(self.now, packet.size);
+        self.peer
+            .handle_heard(self.now, packet.header.ssrc, packet.size);
         self.budget.earn(packet.size);
         self.statistics.packets_received += 1;
         self.statistics.bytes_received += packet.size as u64;
