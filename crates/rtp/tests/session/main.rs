@@ -8,6 +8,7 @@ mod ends;
 mod foreign;
 mod hostile;
 mod keyframes;
+mod moved_peers;
 mod not_sent;
 mod pair;
 mod panics;

@@ -53,6 +53,8 @@ struct Latched {
     aside: Option<u32>,
     /// Further sources of the same endpoint, by which it reports.
     reporters: [Option<u32>; 2],
+    /// The last packet of the peer's source from another address, if none came from the peer's since.
+    elsewhere: Option<(SocketAddr, u16)>,
 }
 
 /// The peer of a session, if there is one.
@@ -147,7 +149,39 @@ impl Peer {
             allowance: 0,
             aside: None,
             reporters: [None; 2],
+            elsewhere: None,
         });
+    }
+
+    /// Records media from the peer's address.
+    pub(in crate::session) fn handle_media(&mut self) {
+        if let Some(peer) = &mut self.latched {
+            peer.elsewhere = None;
+        }
+    }
+
+    /// Records a media packet of the peer's source, newer than all before, from another address. Returns true if the
+    /// peer has moved there: an address translator gave it a new port, or it changed networks.
+    ///
+    /// Two such packets in sequence show that, with none from the peer's address between them: whoever only copies
+    /// packets does not silence the peer.
+    pub(in crate::session) fn has_moved(&mut self, source: SocketAddr, sequence: u16) -> bool {
+        let Some(peer) = &mut self.latched else {
+            return false;
+        };
+        let last = peer.elsewhere.replace((source, sequence));
+        last.is_some_and(|(address, last)| {
+            same(address, source) && sequence == last.wrapping_add(1)
+        })
+    }
+
+    /// Follows the peer to another address, which is to be confirmed anew.
+    pub(in crate::session) fn follow(&mut self, address: SocketAddr) {
+        if let Some(peer) = &mut self.latched {
+            (peer.address, peer.elsewhere) = (address, None);
+            (peer.confirmed, peer.allowance) = (false, 0);
+        }
+        self.configured = self.configured.map(|_| address);
     }
 
     /// Records a valid datagram of `size` bytes from the peer, written by `ssrc`.

@@ -4,7 +4,7 @@ use super::inbound::{Inbound, Packet};
 use crate::endpoint::Datagram;
 use crate::packet::ext::RttSendTs;
 use crate::packet::rtcp::FeedbackMode;
-use crate::packet::rtp::{RtpError, RtpPacket};
+use crate::packet::rtp::{RtpError, RtpHeader, RtpPacket};
 use crate::session::event::EventKind;
 use crate::session::peer::Origin;
 use crate::session::sender::outbound::Outbound;
@@ -61,8 +61,14 @@ impl Session {
             return self.handle_repair(datagram.source, &rtp, &packet);
         }
         match self.peer.origin(self.now, datagram.source, header.ssrc) {
-            Origin::Known => {}
+            Origin::Known => self.peer.handle_media(),
             Origin::New | Origin::Successor => self.latch(datagram.source, header.ssrc),
+            Origin::Stranger(Ignored::WrongSource) if self.is_continued(&header) => {
+                if !self.peer.has_moved(datagram.source, header.sequence) {
+                    return Err(Ignored::WrongSource);
+                }
+                self.follow(datagram.source);
+            }
             Origin::Stranger(kind) => {
                 let (ignored, last) = (datagram.source, self.peer.heard());
                 if kind == Ignored::WrongSource
@@ -105,6 +111,16 @@ impl Session {
             }
         }
         Ok((timing, transport))
+    }
+
+    /// Returns true if a packet is the peer's by its source, and newer than all before.
+    fn is_continued(&self, header: &RtpHeader) -> bool {
+        self.peer.is_present()
+            && self.peer.ssrc() == Some(header.ssrc)
+            && self
+                .inbound
+                .as_ref()
+                .is_some_and(|inbound| inbound.is_ahead(header.sequence))
     }
 
     /// Passes a packet of the peer to the record of its source.

@@ -187,6 +187,12 @@ impl Inbound {
             .unwrap_or(ready + interval)
     }
 
+    /// Returns true if a sequence number is above all before.
+    pub(in crate::session) fn is_ahead(&self, sequence: u16) -> bool {
+        let highest = self.extender.highest();
+        highest.is_some_and(|highest| sequence.wrapping_sub(highest as u16).cast_signed() > 0)
+    }
+
     /// Returns the number of packets received, without duplicates.
     pub(in crate::session) fn received(&self) -> u64 {
         self.received
