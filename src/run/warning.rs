@@ -67,9 +67,8 @@ fn of_session(event: &EventKind) -> Option<Cow<'static, str>> {
         EventKind::UnknownPayloadType { payload_type } => {
             return Some(
                 format!(
-                    "payload type {payload_type} ({}) cannot be received: nothing is shown of it; \
-                     send JPEG or H.264, and give recv the sender's description (recv --sdp FILE), \
-                     or both ends the same --codec",
+                    "payload type {payload_type} ({}) cannot be received: send JPEG or H.264, and give recv the \
+                     sender's description (--sdp FILE), or both ends of a call the same --codec",
                     payload_name(*payload_type)
                 )
                 .into(),
@@ -155,7 +154,7 @@ const fn payload_name(payload_type: u8) -> &'static str {
         32 => "MPV/90000",
         33 => "MP2T/90000",
         34 => "H263/90000",
-        96..=127 => "only the sender's description says which codec",
+        96..=127 => "only the sender's description names its codec",
         _ => "no video",
     }
 }

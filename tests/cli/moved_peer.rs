@@ -50,7 +50,9 @@ fn receiver_follows_a_sender_to_its_new_port() {
             .stderr(Stdio::piped())
             .spawn()
             .expect("run the program");
-        let sent = run(&format!("send {dest} --size 160x120 --headless --seconds 5"));
+        let sent = run(&format!(
+            "send {dest} --size 160x120 --headless --seconds 5"
+        ));
         let output = recv.wait_with_output();
         is_over.store(true, Ordering::Relaxed);
         assert_eq!(sent.status.code(), Some(0), "{}", text(&sent.stderr));

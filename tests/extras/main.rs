@@ -17,6 +17,7 @@ mod namespaces;
 mod perf;
 mod perf_faults;
 mod perf_options;
+mod plain_rtp;
 mod records;
 mod repair;
 mod sources;
