@@ -46,12 +46,12 @@ fn receiver_report(author: u32, about: u32) -> Vec<u8> {
     };
     let mut buf = [0; 64];
     let len = ReceiverReport { ssrc: author }.emit(&[block], &mut buf);
-    buf[..len.unwrap()].to_vec()
+    buf[..len.expect("it fits")].to_vec()
 }
 
 fn request(request: KeyframeRequest, author: u32, about: u32) -> Vec<u8> {
     let mut buf = [0; 32];
-    let len = request.emit(author, about, &mut buf).unwrap();
+    let len = request.emit(author, about, &mut buf).expect("it fits");
     buf[..len].to_vec()
 }
 
@@ -81,7 +81,7 @@ fn arrivals(mode: FeedbackMode, author: u32, pair: &Pair, first: u16) -> Vec<u8>
             &mut buf,
         )
     };
-    buf[..len.unwrap()].to_vec()
+    buf[..len.expect("it fits")].to_vec()
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn plain(sequence: u16, number: Option<u16>) -> Vec<u8> {
     };
     let mut buf = [0; 64];
     let elements = number.map(|_| element);
-    let len = header.emit(elements.as_slice(), &mut buf).unwrap();
+    let len = header.emit(elements.as_slice(), &mut buf).expect("it fits");
     buf[..len + 20].to_vec()
 }
 
@@ -281,11 +281,13 @@ fn numbers(feedback: FeedbackMode, leave_out_sequence_numbers: bool) -> [Vec<u16
     pair.run(secs(15));
     let mut numbers = [Vec::new(), Vec::new()];
     for sent in pair.log.iter().filter(|sent| sent.is_media) {
-        let rtp = RtpPacket::parse(&sent.bytes).unwrap();
+        let rtp = RtpPacket::parse(&sent.bytes).expect("RTP of ours");
         numbers[0].push(rtp.header().sequence);
         for element in rtp.elements().flatten() {
             if element.id == Config::TRANSPORT_SEQUENCE_ID {
-                numbers[1].push(u16::from_be_bytes(element.data.try_into().unwrap()));
+                numbers[1].push(u16::from_be_bytes(
+                    element.data.try_into().expect("two bytes"),
+                ));
             }
         }
     }
