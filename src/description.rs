@@ -94,9 +94,8 @@ pub(crate) fn follow(
 ) -> Result<Stream, Failure> {
     let Some(codec) = codec_of(&description.encoding) else {
         return Err(Failure::usage(format!(
-            "--sdp: encoding is {}; there are {}",
-            description.encoding,
-            Codec::ALL.map(Codec::encoding).join(", ")
+            "--sdp: payload type {} ({}/{}) cannot be received; send JPEG or H.264",
+            description.payload_type, description.encoding, description.clock_rate
         )));
     };
     let parameters = description.parameters.as_deref().unwrap_or_default();
@@ -116,6 +115,8 @@ pub(crate) fn follow(
     session.receive = Some(ReceiveConfig {
         repair: repair.map(|repair| repair.payload_type),
         transit_bounds: description.transit_bounds,
+        // Plain RTP names no feedback, and these reports need nothing that its packets lack.
+        feedback: wiring::CALL_FEEDBACK,
         ..ReceiveConfig::new(description.payload_type)
     });
     wiring::set_feedback(session, description.feedback.first().copied());
@@ -189,6 +190,31 @@ mod tests {
             let line = "draft-holmer-rmcat-transport-wide-cc-extensions";
             let has_number = feedback == FeedbackMode::Twcc;
             assert_eq!(text.contains(line), has_number, "{text}");
+        }
+    }
+
+    #[test]
+    fn plain_description_gives_reports_of_plain_media() {
+        let text = "v=0\no=- 0 0 IN IP4 127.0.0.1\ns=-\nc=IN IP4 127.0.0.1\nt=0 0\n\
+            m=video 5004 RTP/AVP 96\na=rtpmap:96 H264/90000\na=fmtp:96 packetization-mode=1\n";
+        let clock = Clock::start();
+        let mut receiver = session("recv", Role::Receives, Codec::Mjpeg, None, 1, &clock);
+        let stream = follow(&text.parse().unwrap(), &mut receiver);
+        assert!(stream.is_ok_and(|stream| stream.codec == Codec::H264));
+        let feedback = receiver.receive.map(|receive| receive.feedback);
+        assert!(feedback.is_some_and(|feedback| !feedback.needs_send_times()));
+    }
+
+    #[test]
+    fn undecodable_encoding_is_named_with_a_remedy() {
+        let text = "v=0\no=- 0 0 IN IP4 127.0.0.1\ns=-\nc=IN IP4 127.0.0.1\nt=0 0\n\
+            m=video 5004 RTP/AVP 96\na=rtpmap:96 VP8/90000\n";
+        let clock = Clock::start();
+        let mut receiver = session("recv", Role::Receives, Codec::Mjpeg, None, 1, &clock);
+        let refused = follow(&text.parse().unwrap(), &mut receiver).err().unwrap();
+        let said = refused.to_string();
+        for words in ["payload type 96 (VP8/90000)", "JPEG or H.264"] {
+            assert!(said.contains(words), "{said}");
         }
     }
 

@@ -67,6 +67,10 @@ fn session(event: &SessionEvent) -> (&'static str, Value) {
             "peer_changed",
             json!({ "address": address.to_string(), "ssrc": ssrc }),
         ),
+        SessionEvent::PeerMoved { from, to } => (
+            "peer_moved",
+            json!({ "from": from.to_string(), "to": to.to_string() }),
+        ),
         SessionEvent::PeerLeft => ("peer_left", json!({})),
         SessionEvent::MarksLost => ("marks_lost", json!({})),
         SessionEvent::ReceiverLied {

@@ -82,6 +82,8 @@ pub(crate) fn session(
     if role != Role::Receives {
         config.send = Some(SendConfig {
             feedback: CALL_FEEDBACK,
+            // Only Evenkeel answers a call.
+            leave_out_sequence_numbers: role == Role::Both,
             ..SendConfig::new(codec.payload_type())
         });
     }
@@ -102,6 +104,7 @@ pub(crate) fn set_feedback(session: &mut session::Config, feedback: Option<Feedb
     };
     if let Some(send) = &mut session.send {
         send.feedback = feedback;
+        send.leave_out_sequence_numbers |= feedback == FeedbackMode::Sack;
     }
     if let Some(receive) = &mut session.receive {
         receive.feedback = feedback;

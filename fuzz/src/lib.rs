@@ -75,7 +75,7 @@ fn media_packet(
         marker,
         payload,
         arrival: now,
-        send_time: 0,
+        send_time: None,
         rtt: None,
     }
 }

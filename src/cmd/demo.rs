@@ -84,6 +84,9 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         let (codec, seed) = (stream.codec, picture.seed());
         let mut session = wiring::session(name, role, codec, Some(peer), seed, &run.clock);
         wiring::accept(&mut session, &others);
+        if let Some(send) = &mut session.send {
+            send.leave_out_sequence_numbers = true;
+        }
         wiring::set_options(&mut session, &args.run, picture, choices.fillers())?;
         Ok::<_, Failure>(CallProcessConfig {
             name,

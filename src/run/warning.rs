@@ -67,9 +67,9 @@ fn of_session(event: &EventKind) -> Option<Cow<'static, str>> {
         EventKind::UnknownPayloadType { payload_type } => {
             return Some(
                 format!(
-                    "RTP of payload type {payload_type} comes, which this end does not take: nothing is shown of it; \
-                     give recv the sender's description (send --sdp FILE, recv --sdp FILE), \
-                     or both ends the same --codec"
+                    "payload type {payload_type} ({}) cannot be received: send JPEG or H.264, and give recv the \
+                     sender's description (--sdp FILE), or both ends of a call the same --codec",
+                    payload_name(*payload_type)
                 )
                 .into(),
             );
@@ -82,6 +82,10 @@ fn of_session(event: &EventKind) -> Option<Cow<'static, str>> {
                 )
                 .into(),
             );
+        }
+        EventKind::PeerMoved { .. } => {
+            "the peer's address changed, by its router or by another network: this end follows it; \
+             nothing is encrypted, so start both ends again if the peer has not moved (--trace has its addresses)"
         }
         EventKind::RateSource(RateSource::ReceptionReports) => {
             "the receiver sends reception reports but no feedback of the kind that --feedback names: \
@@ -137,6 +141,24 @@ fn of_session(event: &EventKind) -> Option<Cow<'static, str>> {
     Some(text.into())
 }
 
+/// Returns the content of a payload type: its registered name (RFC 3551 §6), or where the name is found.
+const fn payload_name(payload_type: u8) -> &'static str {
+    match payload_type {
+        0 => "PCMU/8000",
+        3 => "GSM/8000",
+        8 => "PCMA/8000",
+        9 => "G722/8000",
+        14 => "MPA/90000",
+        26 => "JPEG/90000",
+        31 => "H261/90000",
+        32 => "MPV/90000",
+        33 => "MP2T/90000",
+        34 => "H263/90000",
+        96..=127 => "only the sender's description names its codec",
+        _ => "no video",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,10 +179,16 @@ mod tests {
             heard: address(7),
             ignored: address(8),
         };
-        let unknown = EventKind::UnknownPayloadType { payload_type: 97 };
+        let unknown = |payload_type| EventKind::UnknownPayloadType { payload_type };
+        let moved = EventKind::PeerMoved {
+            from: address(7),
+            to: address(8),
+        };
         let again = "start this end again";
         for (event, words) in [
-            (unknown, ["type 97", "--sdp"]),
+            (unknown(97), ["type 97 (only", "--sdp"]),
+            (unknown(33), ["type 33 (MP2T/90000)", "JPEG or H.264"]),
+            (moved, ["address changed", "follows"]),
             (second, ["from 192.0.2.8:5004 is", "hears 192.0.2.7:5004"]),
             (lied(Lie::NeverSent, false), ["never sent", again]),
             (lied(Lie::ReceiveRate, false), ["receive rate", again]),

@@ -4,6 +4,7 @@ mod conform;
 mod files;
 mod lab;
 mod link;
+mod moved_peer;
 mod options;
 mod perf;
 mod ports;

@@ -18,6 +18,7 @@ mod perf;
 mod perf_faults;
 mod perf_options;
 mod recordings;
+mod plain_rtp;
 mod records;
 mod repair;
 mod sources;

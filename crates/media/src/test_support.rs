@@ -38,7 +38,7 @@ impl Packet {
             marker: self.marker,
             payload: &self.payload,
             arrival,
-            send_time: 0,
+            send_time: None,
             rtt: None,
         }
     }

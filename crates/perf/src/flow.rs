@@ -270,7 +270,10 @@ impl Arrivals {
         self.highest = self.highest.max(packet.sequence);
         let (first, last) = self.span.unwrap_or((packet.arrival, packet.arrival));
         self.span = Some((first, last.max(packet.arrival)));
-        let transit = (packet.arrival.as_micros() as u32).wrapping_sub(packet.send_time);
+        let Some(send_time) = packet.send_time else {
+            return;
+        };
+        let transit = (packet.arrival.as_micros() as u32).wrapping_sub(send_time);
         if let Some(last) = self.transit.replace(transit) {
             let difference = transit.wrapping_sub(last).cast_signed().unsigned_abs();
             // RFC 3550 §6.4.1.

@@ -77,6 +77,7 @@ impl MediaEnd {
             repair: (policy.filler != Filler::None).then_some(repair),
             tfrc,
             feedback: FeedbackMode::Ccfb,
+            leave_out_sequence_numbers: true,
             ..SendConfig::new(JPEG)
         };
         let config = Config {

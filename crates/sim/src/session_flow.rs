@@ -112,6 +112,7 @@ impl SessionEnd {
             estimator: estimator.clone(),
             // Nor does a flow without bytes ever give up.
             give_up: Duration::from_secs(86_400),
+            leave_out_sequence_numbers: true,
             ..SendConfig::new(PAYLOAD_TYPE)
         };
         let receive = ReceiveConfig {

@@ -1,7 +1,6 @@
 //! `evenkeel vod serve`: sends a title at its own pace, within TFRC.
 
 use std::fs::File;
-use std::io::BufReader;
 use std::net::SocketAddr;
 use std::path::Path;
 

@@ -22,8 +22,8 @@ pub struct Config {
     /// The seed, together with `cname`, of our SSRC, the first sequence number and timestamp, and the RTCP
     /// randomisation.
     pub seed: u64,
-    /// The address of the peer, where it is known: all other addresses are then ignored. With `None` a receiver
-    /// accepts the first source of valid media as its peer.
+    /// The address of the peer, where it is known: all other addresses are then ignored, until the peer's own source
+    /// continues from one. With `None` a receiver accepts the first source of valid media as its peer.
     pub peer: Option<SocketAddr>,
     /// The media that we send; `None` for a receiver.
     pub send: Option<SendConfig>,
@@ -187,9 +187,13 @@ pub struct SendConfig {
     pub feedback: FeedbackMode,
     /// The estimator of p and X_recv, where the sender computes them from reported arrivals.
     pub estimator: ReceiverConfig,
-    /// Leaves out numbers now and then where the sender computes p, and gives a receiver that lies no rate
+    /// Leaves out transport-wide numbers now and then where the sender computes p, and gives a receiver that lies no rate
     /// ([`EventKind::ReceiverLied`](super::EventKind::ReceiverLied)). Off measures what such a receiver would gain.
     pub verify: bool,
+    /// Leaves out RTP sequence numbers, where reports name packets by these (`ccfb`, `sack`). A receiver of this
+    /// project takes nothing for lost then; others wait for the packet, or ask for it. Off by default: `verify` leaves
+    /// out transport-wide numbers alone, which harms no receiver.
+    pub leave_out_sequence_numbers: bool,
     /// Paces at this rate, without TFRC and `give_up`, for a receiver that reports nothing.
     pub fixed_rate: Option<Rate>,
     /// Serves a receiver without feedback: by the loss and the round trip of its reception reports, or at a fixed
@@ -219,6 +223,7 @@ impl SendConfig {
             feedback: FeedbackMode::default(),
             estimator: patient(),
             verify: true,
+            leave_out_sequence_numbers: false,
             fixed_rate: None,
             fallback: false,
             circuit_breakers: true,

@@ -38,6 +38,14 @@ pub enum EventKind {
         /// The synchronisation source of the peer.
         ssrc: u32,
     },
+    /// The peer's source continues from another address, to which we send from now on: an address translator gave the
+    /// peer a new port, or the peer changed networks. Without encryption it may also be a forger who reads the media.
+    PeerMoved {
+        /// The address of the peer until now.
+        from: SocketAddr,
+        /// The address of the peer from now on.
+        to: SocketAddr,
+    },
     /// The peer sent BYE. A sender continues to probe, as before the first feedback, until it gives up.
     PeerLeft,
     /// The peer lied, or is at a host where an earlier receiver lied. Its reports are refused from now on, and the

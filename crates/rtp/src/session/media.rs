@@ -38,9 +38,9 @@ pub struct MediaPacket<'a> {
     pub payload: &'a [u8],
     /// The time of arrival, never before that of the packet before.
     pub arrival: Instant,
-    /// The departure on the sender's clock, microseconds modulo 2^32. The difference to `arrival` gives the jitter
-    /// of the path without the sender's pacing.
-    pub send_time: u32,
+    /// The departure on the sender's clock, microseconds modulo 2^32, if the sender states it. The difference to
+    /// `arrival` gives the jitter of the path without the sender's pacing.
+    pub send_time: Option<u32>,
     /// The sender's round-trip time, if it has one.
     pub rtt: Option<Duration>,
 }

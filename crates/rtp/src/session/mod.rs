@@ -44,8 +44,8 @@ pub const CONTROL_BUFFER: usize = 1_200;
 
 /// One end of a call, which may send media, receive media, or both.
 ///
-/// A session has one synchronisation source, and one peer at a time. Media under TFRC carries `rtt-sendts` in every
-/// packet. The receiver sends feedback at TFRC's own times, within a budget of 5 % of what it receives. Feedback
+/// A session has one synchronisation source, and one peer at a time. Media that we send under TFRC carries
+/// `rtt-sendts` in every packet; media of others needs it only where reports do ([`FeedbackMode::needs_send_times`]). The receiver sends feedback at TFRC's own times, within a budget of 5 % of what it receives. Feedback
 /// has reduced size once the sender has shown that it receives us; full compounds leave by RFC 3550's timer.
 ///
 /// Pass datagrams and timeouts; then drain [`poll_transmit`](Self::poll_transmit) and
@@ -57,7 +57,8 @@ pub const CONTROL_BUFFER: usize = 1_200;
 /// becomes the peer. The peer is answered at once, because a TFRC sender starts with one packet a second, but gets
 /// no more bytes than it sent until a second packet continues the first. A new synchronisation source at the peer's
 /// address takes over after a BYE or two seconds of silence (the peer was restarted), another address after a BYE
-/// or five. RTCP introduces a source only from the peer's address and only if it is about our own source.
+/// or five. RTCP introduces a source only from the peer's address and only if it is about our own source. A peer whose
+/// source continues in sequence from another address is followed there ([`EventKind::PeerMoved`]).
 #[derive(Debug)]
 pub struct Session {
     config: Config,

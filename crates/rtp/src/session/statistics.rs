@@ -34,7 +34,7 @@ ignored! {
     BadPadding => "bad_padding",
     /// The RTP header extension exceeds its packet or is malformed.
     BadExtension => "bad_extension",
-    /// The RTP packet has no `rtt-sendts` element, which TFRC needs.
+    /// The RTP packet has no `rtt-sendts` element or transport-wide number, which reports about it need.
     MissingExtension => "missing_extension",
     /// The payload type is not one of the received ones.
     UnknownPayloadType => "unknown_payload_type",

@@ -59,6 +59,7 @@ impl World {
 
     fn of(mut send: SendConfig, seed: u64) -> Self {
         send.feedback = FeedbackMode::Ccfb;
+        send.leave_out_sequence_numbers = true;
         let now = Instant::from_secs(1);
         let config = Config {
             send: Some(send),

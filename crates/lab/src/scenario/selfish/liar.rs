@@ -134,13 +134,16 @@ impl Liar {
         let mut elements = rtp.elements().flatten();
         let timing = elements.find(|element| element.id == Config::EXTENSION_ID)?;
         let timing = RttSendTs::parse(timing.data).ok()?;
+        let number = elements.find(|element| element.id == Config::TRANSPORT_SEQUENCE_ID);
+        let number =
+            number.and_then(|element| Some(u16::from_be_bytes(element.data.try_into().ok()?)));
         self.source = header.ssrc;
         let is_congested = self.marks.1.unit() < self.marks.0;
         if is_congested && packet.ecn == Ecn::NotEct {
             return None;
         }
         Some(Arrival {
-            seq: self.extender.extend(header.sequence)?,
+            seq: self.extender.extend(number.unwrap_or(header.sequence))?,
             at: now,
             timestamp: timing.send_time,
             rtt: timing.rtt(),

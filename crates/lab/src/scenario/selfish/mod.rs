@@ -217,6 +217,7 @@ impl Selfish {
             packet_size: self.packet.0 - LOWER_LAYERS,
             feedback: cell.feedback,
             verify: cell.checked,
+            leave_out_sequence_numbers: true,
             tfrc: self.tfrc.follow(SenderConfig::default()),
             ..SendConfig::new(PAYLOAD_TYPE)
         };

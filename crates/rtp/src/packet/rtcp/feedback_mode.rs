@@ -34,6 +34,11 @@ impl FeedbackMode {
         matches!(self, Self::Ccfb | Self::Twcc | Self::Sack)
     }
 
+    /// Returns true if a receiver needs send times to report: all others report on media of any RTP sender.
+    pub const fn needs_send_times(self) -> bool {
+        !matches!(self, Self::Ccfb | Self::Twcc)
+    }
+
     /// Returns the name of the mode in commands and experiments.
     pub const fn name(self) -> &'static str {
         match self {

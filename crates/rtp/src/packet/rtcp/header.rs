@@ -67,17 +67,13 @@ pub(super) fn raw_packet(
     let end = offset + len;
     let mut body = &packet[4..];
     if first & 0x20 != 0 {
-        let padding = packet[len - 1];
-        let kept = body.len().checked_sub(usize::from(padding));
-        match kept {
-            Some(kept) if padding > 0 && padding.is_multiple_of(4) => body = &body[..kept],
-            _ => {
-                return Err(ParseError::Invalid {
-                    field: "padding count",
-                    offset: end - 1,
-                });
-            }
-        }
+        // libwebrtc pads by what the last word lacks, not by whole words as RFC 3550 §6.4.1 has it.
+        let padding = usize::from(packet[len - 1]);
+        let kept = body.len().checked_sub(padding).filter(|_| padding > 0);
+        body = &body[..kept.ok_or(ParseError::Invalid {
+            field: "padding count",
+            offset: end - 1,
+        })?];
     }
     let raw = RawPacket {
         count: first & 0x1f,

@@ -58,8 +58,8 @@ pub struct Packets<'a> {
 }
 
 impl<'a> Packets<'a> {
-    /// Checks every common header: version 2, lengths that add up to the datagram, and padding in the last packet
-    /// only (RFC 3550 §A.2). The iteration checks the content of packets.
+    /// Checks every common header: version 2, and lengths that add up to the datagram (RFC 3550 §A.2). The iteration
+    /// checks the content of packets. Any packet may be padded, because some peers join packets that they padded.
     ///
     /// # Errors
     ///
@@ -72,12 +72,6 @@ impl<'a> Packets<'a> {
                 return Ok(Self {
                     datagram,
                     offset: 0,
-                });
-            }
-            if datagram[offset] & 0x20 != 0 {
-                return Err(ParseError::Invalid {
-                    field: "padding bit",
-                    offset,
                 });
             }
             offset = end;
@@ -179,16 +173,22 @@ mod tests {
     }
 
     #[test]
-    fn padding_belongs_to_the_last_packet_and_counts_itself() {
+    fn padding_counts_itself_and_fits_into_its_packet() {
         let padded = [0xa0, 201, 0, 2, 0, 0, 0, 7, 0, 0, 0, 4];
         assert_eq!(kinds(&[&EMPTY_RR[..], &padded].concat()), [201, 201]);
-        let misplaced = [&padded[..], &EMPTY_RR].concat();
-        let field = "padding bit";
-        assert_eq!(
-            Packets::parse(&misplaced).map(drop),
-            Err(ParseError::Invalid { field, offset: 0 })
-        );
-        for count in [0, 3, 12] {
+        assert_eq!(kinds(&[&padded[..], &EMPTY_RR].concat()), [201, 201]);
+        let app = [
+            0xa0, 204, 0, 3, 0, 0, 0, 7, b't', b'e', b's', b't', 1, 0, 0, 0,
+        ];
+        for count in 1..=4 {
+            let mut padded = app;
+            padded[15] = count;
+            let Some(Ok(Packet::Application(app))) = Packets::parse(&padded).unwrap().next() else {
+                panic!("no APP with {count} bytes of padding");
+            };
+            assert_eq!(app.data.len(), 4 - usize::from(count));
+        }
+        for count in [0, 9, 255] {
             let mut bad = padded;
             bad[11] = count;
             let error = ParseError::Invalid {

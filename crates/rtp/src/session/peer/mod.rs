@@ -49,6 +49,12 @@ struct Latched {
     /// The bytes received from the peer less those sent, until it is confirmed: a forged packet is never answered
     /// with more bytes than its own.
     allowance: usize,
+    /// Another source that reported about us, and has not been followed by the peer's own source since.
+    aside: Option<u32>,
+    /// Further sources of the same endpoint, by which it reports.
+    reporters: [Option<u32>; 2],
+    /// The last packet of the peer's source from another address, if none came from the peer's since.
+    elsewhere: Option<(SocketAddr, u16)>,
 }
 
 /// The peer of a session, if there is one.
@@ -141,14 +147,83 @@ impl Peer {
             left: false,
             confirmed: self.configured.is_some(),
             allowance: 0,
+            aside: None,
+            reporters: [None; 2],
+            elsewhere: None,
         });
     }
 
-    /// Records a valid datagram of `size` bytes from the peer.
-    pub(in crate::session) fn handle_heard(&mut self, now: Instant, size: usize) {
+    /// Records media from the peer's address.
+    pub(in crate::session) fn handle_media(&mut self) {
         if let Some(peer) = &mut self.latched {
-            peer.heard = now.max(peer.heard);
-            peer.allowance = peer.allowance.saturating_add(size);
+            peer.elsewhere = None;
+        }
+    }
+
+    /// Records a media packet of the peer's source, newer than all before, from another address. Returns true if the
+    /// peer has moved there: an address translator gave it a new port, or it changed networks.
+    ///
+    /// Two such packets in sequence show that, with none from the peer's address between them: whoever only copies
+    /// packets does not silence the peer.
+    pub(in crate::session) fn has_moved(&mut self, source: SocketAddr, sequence: u16) -> bool {
+        let Some(peer) = &mut self.latched else {
+            return false;
+        };
+        let last = peer.elsewhere.replace((source, sequence));
+        last.is_some_and(|(address, last)| {
+            same(address, source) && sequence == last.wrapping_add(1)
+        })
+    }
+
+    /// Follows the peer to another address, which is to be confirmed anew.
+    pub(in crate::session) fn follow(&mut self, address: SocketAddr) {
+        if let Some(peer) = &mut self.latched {
+            (peer.address, peer.elsewhere) = (address, None);
+            (peer.confirmed, peer.allowance) = (false, 0);
+        }
+        self.configured = self.configured.map(|_| address);
+    }
+
+    /// Records a valid datagram of `size` bytes from the peer, written by `ssrc`.
+    ///
+    /// An endpoint may report by other sources than the one that it was found by: pion draws one for each kind of
+    /// report, and names 0 in requests for keyframes. Sources that take turns are one endpoint; a source after which
+    /// the peer's own is silent is a successor.
+    pub(in crate::session) fn handle_heard(&mut self, now: Instant, ssrc: u32, size: usize) {
+        let Some(peer) = &mut self.latched else {
+            return;
+        };
+        peer.allowance = peer.allowance.saturating_add(size);
+        if peer.ssrc != ssrc && !peer.reporters.contains(&Some(ssrc)) {
+            peer.aside = Some(ssrc);
+            return;
+        }
+        peer.heard = now.max(peer.heard);
+        if let Some(aside) = peer.aside.take() {
+            peer.reporters = [Some(aside), peer.reporters[0]];
+        }
+    }
+
+    /// Returns the class of RTCP about our own source.
+    ///
+    /// Its author is known by the address, and by our source, which only a receiver of our packets can name.
+    pub(in crate::session) fn reporter(
+        &self,
+        now: Instant,
+        source: SocketAddr,
+        author: u32,
+    ) -> Origin {
+        let origin = self.origin(now, source, author);
+        let is_present = self.is_present() && self.trusts(source);
+        match (origin, self.latched) {
+            (Origin::Stranger(Ignored::WrongSsrc), _) if is_present => Origin::Known,
+            // A report by no name follows nobody.
+            (Origin::Successor, Some(peer))
+                if is_present && (author == 0 || peer.reporters.contains(&Some(author))) =>
+            {
+                Origin::Known
+            }
+            _ => origin,
         }
     }
 
@@ -270,7 +345,7 @@ mod tests {
     fn an_unconfirmed_peer_gets_no_more_than_it_sent() {
         let mut peer = Peer::new(None);
         peer.latch(Instant::ZERO, at(A), 1);
-        peer.handle_heard(Instant::ZERO, 100);
+        peer.handle_heard(Instant::ZERO, 1, 100);
         assert!(peer.allows(100));
         peer.handle_sent(60);
         assert!(!peer.allows(60));

@@ -22,6 +22,22 @@ impl Session {
         }
     }
 
+    /// Follows the peer to another address. Control begins anew if the host is another, because its path is.
+    pub(in crate::session) fn follow(&mut self, to: SocketAddr) {
+        let (from, before) = (self.peer.address(), self.peer.host());
+        self.peer.follow(to);
+        self.second_source = SecondSource::default();
+        if let (Some(outbound), Some(before), Some(host)) =
+            (&mut self.outbound, before, self.peer.host())
+            && before != host
+        {
+            outbound.replace_receiver(self.now, before, host);
+        }
+        if let Some(from) = from {
+            self.emit(EventKind::PeerMoved { from, to });
+        }
+    }
+
     /// Makes a source the peer, and replaces the old one if there was one.
     pub(in crate::session) fn latch(&mut self, source: SocketAddr, ssrc: u32) {
         self.second_source = SecondSource::default();

@@ -3,7 +3,8 @@
 use super::inbound::{Inbound, Packet};
 use crate::endpoint::Datagram;
 use crate::packet::ext::RttSendTs;
-use crate::packet::rtp::{RtpError, RtpPacket};
+use crate::packet::rtcp::FeedbackMode;
+use crate::packet::rtp::{RtpError, RtpHeader, RtpPacket};
 use crate::session::event::EventKind;
 use crate::session::peer::Origin;
 use crate::session::sender::outbound::Outbound;
@@ -44,10 +45,14 @@ impl Session {
             return Err(Ignored::OwnSsrc);
         }
         let (timing, transport) = self.timing(&rtp)?;
+        if timing.is_none() && receive.feedback.needs_send_times() {
+            return Err(Ignored::MissingExtension);
+        }
+        let is_numbered = receive.repair.is_some() || receive.feedback == FeedbackMode::Twcc;
         let packet = Packet {
             header,
             timing,
-            transport: transport.filter(|_| receive.repair.is_some()),
+            transport: transport.filter(|_| is_numbered),
             arrival: self.arrived,
             size: datagram.payload.len(),
             ecn: datagram.ecn,
@@ -56,8 +61,14 @@ impl Session {
             return self.handle_repair(datagram.source, &rtp, &packet);
         }
         match self.peer.origin(self.now, datagram.source, header.ssrc) {
-            Origin::Known => {}
+            Origin::Known => self.peer.handle_media(),
             Origin::New | Origin::Successor => self.latch(datagram.source, header.ssrc),
+            Origin::Stranger(Ignored::WrongSource) if self.is_continued(&header) => {
+                if !self.peer.has_moved(datagram.source, header.sequence) {
+                    return Err(Ignored::WrongSource);
+                }
+                self.follow(datagram.source);
+            }
             Origin::Stranger(kind) => {
                 let (ignored, last) = (datagram.source, self.peer.heard());
                 if kind == Ignored::WrongSource
@@ -82,16 +93,13 @@ impl Session {
             marker: header.marker,
             payload: rtp.payload(),
             arrival: packet.arrival,
-            send_time: packet.timing.send_time,
-            rtt: packet.timing.rtt(),
+            send_time: packet.timing.map(|timing| timing.send_time),
+            rtt: packet.timing.and_then(|timing| timing.rtt()),
         }))
     }
 
-    /// Returns the `rtt-sendts` element of a packet, and its transport-wide number if it has one.
-    pub(in crate::session) fn timing(
-        &self,
-        rtp: &RtpPacket<'_>,
-    ) -> Result<(RttSendTs, Option<u16>), Ignored> {
+    /// Returns the `rtt-sendts` element of a packet and its transport-wide number, if it has them.
+    fn timing(&self, rtp: &RtpPacket<'_>) -> Result<(Option<RttSendTs>, Option<u16>), Ignored> {
         let (mut timing, mut transport) = (None, None);
         for element in rtp.elements() {
             let element = element.map_err(|_| Ignored::BadExtension)?;
@@ -102,8 +110,17 @@ impl Session {
                 transport = element.data.try_into().map(u16::from_be_bytes).ok();
             }
         }
-        let timing = timing.ok_or(Ignored::MissingExtension)?;
         Ok((timing, transport))
+    }
+
+    /// Returns true if a packet is the peer's by its source, and newer than all before.
+    fn is_continued(&self, header: &RtpHeader) -> bool {
+        self.peer.is_present()
+            && self.peer.ssrc() == Some(header.ssrc)
+            && self
+                .inbound
+                .as_ref()
+                .is_some_and(|inbound| inbound.is_ahead(header.sequence))
     }
 
     /// Passes a packet of the peer to the record of its source.
@@ -118,7 +135,8 @@ impl Session {
         if inbound.received() > 1 {
             self.peer.confirm();
         }
-        self.peer.handle_heard(self.now, packet.size);
+        self.peer
+            .handle_heard(self.now, packet.header.ssrc, packet.size);
         self.budget.earn(packet.size);
         self.statistics.packets_received += 1;
         self.statistics.bytes_received += packet.size as u64;

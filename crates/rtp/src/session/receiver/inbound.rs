@@ -29,8 +29,9 @@ const CLOCK_PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Clone, Copy, Debug)]
 pub(in crate::session) struct Packet {
     pub(in crate::session) header: RtpHeader,
-    pub(in crate::session) timing: RttSendTs,
-    /// The transport-wide number, where the sender has more than one source.
+    /// Its send time and the sender's round trip, if it has them.
+    pub(in crate::session) timing: Option<RttSendTs>,
+    /// The transport-wide number, where reports may name packets by it.
     pub(in crate::session) transport: Option<u16>,
     pub(in crate::session) arrival: Instant,
     pub(in crate::session) size: usize,
@@ -46,13 +47,15 @@ pub(in crate::session) struct Inbound {
     reports_frames: bool,
     extender: Extender,
     seen: Seen,
-    /// Extends the transport-wide numbers.
-    transport: Extender,
+    /// Extends the transport-wide numbers, if reports name packets by them.
+    transport: Option<Extender>,
     /// The lowest extended sequence number.
     first: u64,
     received: u64,
     /// The newest send time, and its arrival.
     newest: Option<(u32, Instant)>,
+    /// The arrival of the last packet.
+    arrived: Option<Instant>,
     /// The relative transit time of the last packet, in ticks of the media clock (RFC 3550 §A.8).
     transit: Option<u32>,
     /// Sixteen times the jitter.
@@ -77,10 +80,11 @@ impl Inbound {
             reports_frames: config.report_frames,
             extender: Extender::new(),
             seen: Seen::default(),
-            transport: Extender::new(),
+            transport: is_numbered.then(Extender::new),
             first: u64::MAX,
             received: 0,
             newest: None,
+            arrived: None,
             transit: None,
             jitter: 0,
             prior: (0, 0),
@@ -120,22 +124,30 @@ impl Inbound {
 
     /// Counts a packet for TFRC, by its transport-wide number if it has one.
     fn count(&mut self, packet: &Packet, sequence: u64) -> Result<(), Ignored> {
-        let send_time = packet.timing.send_time;
-        let seq = match packet.transport {
-            Some(number) => self.transport.extend(number).ok_or(Ignored::SequenceJump)?,
+        let seq = match &mut self.transport {
+            Some(transport) => {
+                let number = packet.transport.ok_or(Ignored::MissingExtension)?;
+                transport.extend(number).ok_or(Ignored::SequenceJump)?
+            }
             None => sequence,
         };
+        let send_time = packet.timing.map(|timing| timing.send_time);
         let is_new = self.reporter.handle_data(&Arrival {
             seq,
             at: packet.arrival,
-            timestamp: send_time,
-            rtt: packet.timing.rtt(),
+            // Reports of arrivals do without it.
+            timestamp: send_time.unwrap_or_default(),
+            rtt: packet.timing.and_then(|timing| timing.rtt()),
             size: Bytes::from(packet.size),
             ecn: packet.ecn,
         });
         if !is_new {
             return Err(Ignored::Duplicate);
         }
+        self.arrived = Some(packet.arrival);
+        let Some(send_time) = send_time else {
+            return Ok(());
+        };
         if self
             .newest
             .is_none_or(|(newest, _)| send_time.wrapping_sub(newest).cast_signed() >= 0)
@@ -170,9 +182,15 @@ impl Inbound {
         let Some(interval) = self.reporter.leaves_with_a_packet().filter(|_| ready > due) else {
             return due.max(ready);
         };
-        let came = self.newest.map(|(_, at)| at);
-        came.filter(|came| *came >= ready)
+        self.arrived
+            .filter(|arrived| *arrived >= ready)
             .unwrap_or(ready + interval)
+    }
+
+    /// Returns true if a sequence number is above all before.
+    pub(in crate::session) fn is_ahead(&self, sequence: u16) -> bool {
+        let highest = self.extender.highest();
+        highest.is_some_and(|highest| sequence.wrapping_sub(highest as u16).cast_signed() > 0)
     }
 
     /// Returns the number of packets received, without duplicates.
@@ -252,10 +270,11 @@ impl Inbound {
     }
 
     fn check_age(&self, packet: &Packet) -> Result<(), Ignored> {
-        if self.is_replay(packet.timing.send_time, packet.arrival) {
-            Err(Ignored::Replayed)
-        } else {
-            Ok(())
+        match packet.timing {
+            Some(timing) if self.is_replay(timing.send_time, packet.arrival) => {
+                Err(Ignored::Replayed)
+            }
+            _ => Ok(()),
         }
     }
 

@@ -32,7 +32,7 @@ impl Session {
             marker: header.marker,
             payload: rtp.payload(),
             arrival: self.arrived,
-            send_time: 0,
+            send_time: None,
             rtt: None,
         })
     }
@@ -53,7 +53,7 @@ impl Session {
         }
         let inbound = self.inbound.as_mut().ok_or(Ignored::WrongSsrc)?;
         inbound.handle_repair(packet)?;
-        self.peer.handle_heard(self.now, packet.size);
+        self.peer.handle_heard(self.now, ssrc, packet.size);
         self.budget.earn(packet.size);
         self.statistics.repair_received += 1;
         self.statistics.repair_bytes_received += packet.size as u64;

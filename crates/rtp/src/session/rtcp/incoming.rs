@@ -1,11 +1,12 @@
 //! Handles RTCP that arrives: a datagram is parsed once, and every reader shares the packets.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::endpoint::Datagram;
 use crate::packet::rtcp::sack::{self, Sack};
 use crate::packet::rtcp::{
-    App, Compound, KeyframeRequest, Packet, SenderReport, TfrcApp, tfrc_app,
+    App, Compound, KeyframeRequest, Packet, SenderReport, TfrcApp, ccfb, tfrc_app,
 };
 use crate::session::Session;
 use crate::session::event::EventKind;
@@ -22,13 +23,25 @@ impl Session {
         if author == self.ssrc {
             return Err(Ignored::OwnSsrc);
         }
-        match self.peer.origin(self.now, datagram.source, author) {
+        let is_about_us = self.is_about_us(&compound);
+        // A receiver without RFC 5761 reports from a port beside the one of its media.
+        let reports_for = |peer: &SocketAddr| {
+            is_about_us && peer.ip().to_canonical() == datagram.source.ip().to_canonical()
+        };
+        let peer = self.peer.address().filter(reports_for);
+        let source = peer.unwrap_or(datagram.source);
+        let origin = if is_about_us {
+            self.peer.reporter(self.now, source, author)
+        } else {
+            self.peer.origin(self.now, source, author)
+        };
+        match origin {
             Origin::Known => {}
-            Origin::New | Origin::Successor if !self.peer.trusts(datagram.source) => {
+            Origin::New | Origin::Successor if !self.peer.trusts(source) => {
                 return Err(Ignored::WrongSource);
             }
-            Origin::New | Origin::Successor if self.is_about_us(&compound) => {
-                self.latch(datagram.source, author);
+            Origin::New | Origin::Successor if is_about_us => {
+                self.latch(source, author);
             }
             Origin::New | Origin::Successor => return Err(Ignored::WrongSsrc),
             Origin::Stranger(kind) => return Err(kind),
@@ -38,16 +51,17 @@ impl Session {
         }
         let block = compound.block_about(self.ssrc);
         let reports = self
-            .handle_arrivals(author, &compound)
-            .and_then(|()| self.handle_reception(author, &compound, block.as_ref()));
+            .handle_arrivals(&compound)
+            .and_then(|()| self.handle_reception(&compound, block.as_ref()));
         for packet in compound.packets() {
-            self.handle_packet(author, &packet)?;
+            self.handle_packet(&packet)?;
         }
         reports?;
         if let Some(block) = block {
             self.handle_block(&block);
         }
-        self.peer.handle_heard(self.now, datagram.payload.len());
+        self.peer
+            .handle_heard(self.now, author, datagram.payload.len());
         self.statistics.rtcp_received += 1;
         Ok(())
     }
@@ -58,7 +72,10 @@ impl Session {
             Packet::SenderReport(_, mut blocks) | Packet::ReceiverReport(_, mut blocks) => {
                 blocks.any(|block| block.ssrc == self.ssrc)
             }
-            Packet::Feedback(feedback) => feedback.media_ssrc == self.ssrc,
+            Packet::Feedback(feedback) if feedback.format == ccfb::FORMAT => {
+                matches!(ccfb::parse(&feedback, self.ssrc), Ok(Some(_)))
+            }
+            Packet::Feedback(feedback) => self.owns(feedback.media_ssrc),
             Packet::PayloadFeedback(feedback) => {
                 KeyframeRequest::find(&feedback, self.ssrc).is_some()
             }
@@ -70,16 +87,22 @@ impl Session {
         })
     }
 
-    fn handle_packet(&mut self, author: u32, packet: &Packet<'_>) -> Result<(), Ignored> {
+    /// Returns true for our source of media, and that of repair packets.
+    pub(in crate::session) fn owns(&self, ssrc: u32) -> bool {
+        let outbound = self.outbound.as_ref();
+        ssrc == self.ssrc || outbound.is_some_and(|outbound| outbound.is_repair_source(ssrc))
+    }
+
+    fn handle_packet(&mut self, packet: &Packet<'_>) -> Result<(), Ignored> {
         match packet {
-            Packet::SenderReport(report, _) => self.handle_sender_report(author, *report),
-            Packet::Feedback(feedback) => self.handle_feedback(author, feedback),
+            Packet::SenderReport(report, _) => self.handle_sender_report(*report),
+            Packet::Feedback(feedback) => self.handle_feedback(feedback),
             Packet::PayloadFeedback(feedback) => {
-                self.handle_payload_feedback(author, feedback);
+                self.handle_payload_feedback(feedback);
                 Ok(())
             }
-            Packet::Application(app) if app.name == tfrc_app::NAME => self.handle_app(author, app),
-            Packet::Bye(bye) if bye.sources().any(|source| source == author) => {
+            Packet::Application(app) if app.name == tfrc_app::NAME => self.handle_app(app),
+            Packet::Bye(bye) if bye.sources().any(|source| Some(source) == self.peer.ssrc()) => {
                 self.handle_bye();
                 Ok(())
             }
@@ -91,10 +114,11 @@ impl Session {
         }
     }
 
-    fn handle_sender_report(&mut self, author: u32, report: SenderReport) -> Result<(), Ignored> {
+    fn handle_sender_report(&mut self, report: SenderReport) -> Result<(), Ignored> {
         let arrival = self.arrived;
-        // Before the first media packet there is no media that a report could concern.
-        let Some(inbound) = self.inbound.as_mut().filter(|_| report.ssrc == author) else {
+        // A report may concern another stream of the peer, such as its sound.
+        let inbound = self.inbound.as_mut();
+        let Some(inbound) = inbound.filter(|inbound| inbound.ssrc() == report.ssrc) else {
             return Ok(());
         };
         if !inbound.handle_sender_report(report, arrival) {
@@ -110,11 +134,10 @@ impl Session {
     }
 
     /// Records the round-trip time that the sender of the media measured.
-    fn handle_app(&mut self, author: u32, app: &App<'_>) -> Result<(), Ignored> {
+    fn handle_app(&mut self, app: &App<'_>) -> Result<(), Ignored> {
         let told = TfrcApp::parse(app).map_err(|_| Ignored::BadRtcp)?;
         if let (Some(TfrcApp::RoundTrip(micros)), Some(inbound)) = (told, &mut self.inbound)
-            && inbound.ssrc() == author
-            && app.ssrc == author
+            && inbound.ssrc() == app.ssrc
         {
             let rtt = Duration::from_micros(micros.into());
             inbound

@@ -42,14 +42,9 @@ impl Session {
         KeyframeRequest::PictureLoss.emit(self.ssrc, media_ssrc, buf)
     }
 
-    /// Handles a possible request of the peer for a keyframe.
-    pub(in crate::session) fn handle_payload_feedback(
-        &mut self,
-        author: u32,
-        feedback: &Feedback<'_>,
-    ) {
-        let request = KeyframeRequest::find(feedback, self.ssrc);
-        let Some(request) = request.filter(|_| feedback.sender_ssrc == author) else {
+    /// Handles a possible request of the peer for a keyframe, whichever of its sources wrote the request.
+    pub(in crate::session) fn handle_payload_feedback(&mut self, feedback: &Feedback<'_>) {
+        let Some(request) = KeyframeRequest::find(feedback, self.ssrc) else {
             return;
         };
         if self.keyframes.is_new(request) {

@@ -18,7 +18,6 @@ impl Session {
     /// Handles p and X_recv that the receiver computed.
     pub(in crate::session) fn handle_feedback(
         &mut self,
-        author: u32,
         feedback: &Feedback<'_>,
     ) -> Result<(), Ignored> {
         let mode = self.outbound.as_ref().map(Outbound::feedback_mode);
@@ -26,7 +25,10 @@ impl Session {
         if !is_ours || mode.is_some_and(|mode| mode != FeedbackMode::Tfrc) {
             return Ok(());
         }
-        check_feedback(author, self.ssrc, feedback)?;
+        // A figure of p is the peer's own; reports of arrivals may have any author.
+        if Some(feedback.sender_ssrc) != self.peer.ssrc() || feedback.media_ssrc != self.ssrc {
+            return Err(Ignored::WrongSsrc);
+        }
         let report = TfrcFeedback::parse(feedback.fci).map_err(|_| Ignored::BadRtcp)?;
         let (now, arrived) = (self.now, self.arrived);
         self.take_in_report(|outbound| outbound.handle_feedback(now, arrived, report))
@@ -51,7 +53,6 @@ impl Session {
     /// Handles p and X_recv of an APP packet, together with the reception report in the same datagram.
     pub(in crate::session) fn handle_reception(
         &mut self,
-        author: u32,
         compound: &Compound<'_>,
         block: Option<&ReportBlock>,
     ) -> Result<(), Ignored> {
@@ -59,9 +60,9 @@ impl Session {
         if !outbound.is_some_and(Outbound::sends_round_trip) {
             return Ok(());
         }
-        let ssrc = self.ssrc;
+        let (ssrc, author) = (self.ssrc, self.peer.ssrc());
         let told = compound.packets().find_map(|packet| match packet {
-            Packet::Application(app) if app.name == tfrc_app::NAME && app.ssrc == author => {
+            Packet::Application(app) if app.name == tfrc_app::NAME && Some(app.ssrc) == author => {
                 match TfrcApp::parse(&app) {
                     Ok(Some(TfrcApp::Reception(told))) => Some(told),
                     _ => None,
@@ -86,7 +87,6 @@ impl Session {
     /// A refused report is counted and does not affect the others. If all are refused, the datagram is ignored.
     pub(in crate::session) fn handle_arrivals(
         &mut self,
-        author: u32,
         compound: &Compound<'_>,
     ) -> Result<(), Ignored> {
         let Some(outbound) = &mut self.outbound else {
@@ -100,10 +100,11 @@ impl Session {
             return Ok(());
         }
         let (ssrc, arrived) = (self.ssrc, self.arrived);
+        let repair = outbound.repair_source();
         let (mut is_ingested, mut refused) = (false, Ok(()));
         outbound.ingest_arrivals(arrived, |departures| {
             for report in reports {
-                let ingested = ingest_report(&report, (author, ssrc), arrived, departures);
+                let ingested = ingest_report(&report, ssrc, repair, arrived, departures);
                 is_ingested |= ingested.is_ok();
                 refused = refused.and(ingested);
             }
@@ -176,13 +177,6 @@ impl Session {
     }
 }
 
-fn check_feedback(author: u32, ssrc: u32, feedback: &Feedback<'_>) -> Result<(), Ignored> {
-    if feedback.sender_ssrc != author || feedback.media_ssrc != ssrc {
-        return Err(Ignored::WrongSsrc);
-    }
-    Ok(())
-}
-
 /// Returns true if a packet is a report of arrivals in the format of this session.
 fn is_arrival_report(mode: FeedbackMode, packet: &Packet<'_>) -> bool {
     match (mode, packet) {
@@ -193,29 +187,31 @@ fn is_arrival_report(mode: FeedbackMode, packet: &Packet<'_>) -> bool {
     }
 }
 
-/// Ingests a report of `author` about the source `ssrc`, or returns why the report is ignored.
+/// Ingests a report about the source `ssrc`, or returns why the report is ignored. A transport-wide report may name
+/// either of our sources, as it counts both.
 fn ingest_report(
     report: &Packet<'_>,
-    (author, ssrc): (u32, u32),
+    ssrc: u32,
+    repair: Option<u32>,
     at: Instant,
     departures: &mut ReportedDepartures,
 ) -> Result<(), Ignored> {
     match report {
         Packet::Feedback(feedback) if feedback.format == ccfb::FORMAT => {
             let block = ccfb::parse(feedback, ssrc).map_err(|_| Ignored::BadRtcp)?;
-            let block = block
-                .filter(|_| feedback.sender_ssrc == author)
-                .ok_or(Ignored::WrongSsrc)?;
+            let block = block.ok_or(Ignored::WrongSsrc)?;
             departures.ingest_report(at, &block.header(), block.statuses());
         }
         Packet::Feedback(feedback) => {
-            check_feedback(author, ssrc, feedback)?;
+            if feedback.media_ssrc != ssrc && Some(feedback.media_ssrc) != repair {
+                return Err(Ignored::WrongSsrc);
+            }
             let twcc = Twcc::parse(feedback.fci).map_err(|_| Ignored::BadRtcp)?;
             departures.ingest_report(at, &twcc.header(), twcc.status_runs());
         }
         Packet::Application(app) => {
             let sack = Sack::parse(app).map_err(|_| Ignored::BadRtcp)?;
-            if app.ssrc != author || sack.media_ssrc != ssrc {
+            if sack.media_ssrc != ssrc {
                 return Err(Ignored::WrongSsrc);
             }
             departures.ingest_vector(at, &sack.vector, sack.received());

@@ -15,14 +15,16 @@ struct RepairSource {
 
 /// The numbers of the next packets, and the counts of a sender report.
 ///
-/// Every packet of either source takes one transport-wide number. Without a repair source, media packets carry
-/// the transport-wide number as their sequence number.
+/// Every packet of either source takes one transport-wide number. Where packets do not carry it, the sequence number is
+/// the same number.
 #[derive(Debug)]
 pub(super) struct Numbering {
     /// The extended sequence number of the next media packet. RTP carries the lower half.
     sequence: u32,
     /// The transport-wide number of the next packet, by which TFRC counts.
     transport: u32,
+    /// True if packets carry the transport-wide number.
+    has_transport: bool,
     repair: Option<RepairSource>,
     timestamp_offset: u32,
     packets: u32,
@@ -31,7 +33,11 @@ pub(super) struct Numbering {
 
 impl Numbering {
     /// Draws the first numbers, which are random (RFC 3550 §5.1).
-    pub(super) fn new(repair: Option<RepairConfig>, random: &mut Random) -> Self {
+    pub(super) fn new(
+        repair: Option<RepairConfig>,
+        has_transport: bool,
+        random: &mut Random,
+    ) -> Self {
         let sequence = random.next_u32() & 0xffff;
         let repair = repair.map(|repair| {
             let mut random = random.fork("repair");
@@ -44,6 +50,7 @@ impl Numbering {
         Self {
             sequence,
             transport: sequence,
+            has_transport,
             repair,
             timestamp_offset: random.next_u32(),
             packets: 0,
@@ -66,9 +73,14 @@ impl Numbering {
         self.repair.is_some()
     }
 
-    /// Returns true if `ssrc` is the source of repair packets.
-    pub(super) fn is_repair_source(&self, ssrc: u32) -> bool {
-        self.repair.is_some_and(|repair| repair.ssrc == ssrc)
+    /// Returns true if packets carry the transport-wide number.
+    pub(super) fn has_transport(&self) -> bool {
+        self.has_transport
+    }
+
+    /// Returns the source of repair packets, if there is one.
+    pub(super) fn repair_source(&self) -> Option<u32> {
+        self.repair.map(|repair| repair.ssrc)
     }
 
     /// Returns a timestamp of the caller with the random offset.
@@ -102,10 +114,15 @@ impl Numbering {
         }
     }
 
-    /// Takes a transport-wide number, for a packet that leaves or for a left-out number.
+    /// Takes a transport-wide number for a packet that leaves.
     pub(super) fn take_transport(&mut self) {
         self.transport = self.transport.wrapping_add(1);
-        if self.repair.is_none() {
+    }
+
+    /// Leaves out a number: the transport-wide one, and the sequence number only if it is the same.
+    pub(super) fn leave_out(&mut self) {
+        self.take_transport();
+        if !self.has_transport {
             self.sequence = self.transport;
         }
     }

@@ -55,7 +55,8 @@ impl Outbound {
             Some(rate) => Control::plain(rate, RateSource::Fixed),
             None => Control::Tfrc(Box::new(Sender::new(now, config.tfrc_sender()))),
         };
-        let numbering = Numbering::new(config.repair, random);
+        let has_transport = config.feedback == FeedbackMode::Twcc || config.repair.is_some();
+        let numbering = Numbering::new(config.repair, has_transport, random);
         let sequence = numbering.sequence();
         let media = (config.feedback == FeedbackMode::App).then(|| SentMedia::new(sequence));
         Self {
@@ -77,20 +78,15 @@ impl Outbound {
         usize::try_from(self.config.packet_size.get()).unwrap_or(usize::MAX)
     }
 
-    /// Returns true if packets carry the transport-wide number.
-    fn has_transport_number(&self) -> bool {
-        self.config.feedback == FeedbackMode::Twcc || self.numbering.has_repair()
-    }
-
     /// Returns the number of header extension elements: `rtt-sendts`, and the transport-wide number if there is
     /// one.
     pub(in crate::session) fn elements(&self) -> usize {
-        1 + usize::from(self.has_transport_number())
+        1 + usize::from(self.numbering.has_transport())
     }
 
     /// Returns the length of a media packet before its payload: the fixed header and the extension.
     pub(in crate::session) fn headers_len(&self) -> usize {
-        let transport = usize::from(self.has_transport_number()) * (1 + TransportSequence::LEN);
+        let transport = usize::from(self.numbering.has_transport()) * (1 + TransportSequence::LEN);
         HEADER_LEN + (4 + 1 + RttSendTs::LEN + transport).next_multiple_of(4)
     }
 
@@ -164,9 +160,14 @@ impl Outbound {
         self.numbering.repair_header(timestamp)
     }
 
+    /// Returns our source of repair packets, if there is one.
+    pub(in crate::session) fn repair_source(&self) -> Option<u32> {
+        self.numbering.repair_source()
+    }
+
     /// Returns true for our source of repair packets.
     pub(in crate::session) fn is_repair_source(&self, ssrc: u32) -> bool {
-        self.numbering.is_repair_source(ssrc)
+        self.repair_source() == Some(ssrc)
     }
 
     /// Records that the media packet of that header leaves, and returns its ECN field. TFRC is no scalable control,
@@ -203,14 +204,17 @@ impl Outbound {
         self.liveness.handle_sent(now);
         self.rate.handle_sent(now, size);
         let ecn = self.ecn();
+        let may_leave_out =
+            self.numbering.has_transport() || self.config.leave_out_sequence_numbers;
         if let Some(departures) = &mut self.sent.departures
             && self.config.verify
+            && may_leave_out
             // Without TFRC, losses are counted by numbers alone, and a left-out number would count as one.
             && self.rate.is_tfrc()
             && self.traps.gaps.is_next(ends_frame)
         {
             departures.handle_left_out(now);
-            self.numbering.take_transport();
+            self.numbering.leave_out();
             // The left-out number takes the time of a packet, so that it looks like a lost packet.
             self.rate.handle_sent(now, size);
         }

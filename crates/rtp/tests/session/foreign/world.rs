@@ -221,7 +221,12 @@ impl Receiver {
         self.first.get_or_insert(sequence);
         self.highest = self.highest.max(sequence);
         self.received += 1;
-        self.frame.push((header.sequence, now));
+        let mut elements = rtp.elements().flatten();
+        let number = elements.find(|element| element.id == Config::TRANSPORT_SEQUENCE_ID);
+        let number = number.map_or(header.sequence, |element| {
+            u16::from_be_bytes(element.data.try_into().expect("two bytes"))
+        });
+        self.frame.push((number, now));
         if header.marker {
             self.complete.push(std::mem::take(&mut self.frame));
         }

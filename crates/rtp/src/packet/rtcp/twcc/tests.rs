@@ -191,3 +191,29 @@ proptest! {
         }
     }
 }
+
+/// RTCP of Chromium, which pads its feedback by one to three bytes.
+#[test]
+fn padded_feedback_of_libwebrtc_is_read() {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../testdata/libwebrtc_rtcp.hex"
+    );
+    let lines = std::fs::read_to_string(path).expect("testdata");
+    let (mut next, mut padded) = (0xbead, 0);
+    for line in lines.lines() {
+        let byte = |at| u8::from_str_radix(&line[at..at + 2], 16).expect("hex");
+        let bytes: Vec<_> = (0..line.len()).step_by(2).map(byte).collect();
+        for packet in Packets::parse(&bytes).expect("headers") {
+            let Packet::Feedback(feedback) = packet.expect("content") else {
+                continue;
+            };
+            let twcc = Twcc::parse(feedback.fci).expect("a report");
+            assert_eq!((feedback.format, twcc.first), (FORMAT, next), "{line}");
+            assert_eq!(twcc.statuses().count(), usize::from(twcc.count), "{line}");
+            next += twcc.count;
+            padded += u32::from(bytes[0] & 0x20 != 0);
+        }
+    }
+    assert_eq!((next, padded), (0xbf18, 23));
+}
