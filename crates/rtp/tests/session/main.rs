@@ -5,6 +5,7 @@ mod app;
 mod begin_again;
 mod call;
 mod ends;
+mod forged;
 mod foreign;
 mod hostile;
 mod keyframes;

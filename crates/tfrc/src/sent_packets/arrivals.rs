@@ -229,6 +229,15 @@ impl<const N: usize> Arrivals<N> {
         }
     }
 
+    /// Replaces R, which was wrong, by `rtt`, and ends the time between two reports at `at`.
+    pub fn correct_round_trip(&mut self, at: Instant, rtt: Duration) {
+        (self.rtt, self.interval) = (Some(rtt), rtt.into());
+        if self.timer < Instant::MAX {
+            self.timer = self.timer.min(at);
+        }
+        self.quiet_until = self.quiet_until.min(at);
+    }
+
     /// Returns when to call [`Arrivals::poll_report`]: an instant that has passed means at once.
     ///
     /// Reports are a round trip apart, or closer if the packets fill one sooner. A loss makes a report leave early,

@@ -58,6 +58,15 @@ impl Session {
         match self.peer.origin(self.now, datagram.source, header.ssrc) {
             Origin::Known => {}
             Origin::New | Origin::Successor => self.latch(datagram.source, header.ssrc),
+            Origin::Stranger(_)
+                if self.peer.yields_to_media(
+                    self.now,
+                    datagram.source,
+                    (header.ssrc, header.sequence),
+                ) =>
+            {
+                self.latch(datagram.source, header.ssrc);
+            }
             Origin::Stranger(kind) => {
                 let (ignored, last) = (datagram.source, self.peer.heard());
                 if kind == Ignored::WrongSource
@@ -83,7 +92,7 @@ impl Session {
             payload: rtp.payload(),
             arrival: packet.arrival,
             send_time: packet.timing.send_time,
-            rtt: packet.timing.rtt(),
+            rtt: self.inbound.as_ref().and_then(Inbound::round_trip_time),
         }))
     }
 

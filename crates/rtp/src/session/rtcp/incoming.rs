@@ -22,16 +22,23 @@ impl Session {
         if author == self.ssrc {
             return Err(Ignored::OwnSsrc);
         }
+        let is_about_us = self.is_about_us(&compound);
         match self.peer.origin(self.now, datagram.source, author) {
             Origin::Known => {}
+            Origin::Stranger(_) if is_about_us && self.peer.yields_to_proof(datagram.source) => {
+                self.latch(datagram.source, author);
+            }
             Origin::New | Origin::Successor if !self.peer.trusts(datagram.source) => {
                 return Err(Ignored::WrongSource);
             }
-            Origin::New | Origin::Successor if self.is_about_us(&compound) => {
+            Origin::New | Origin::Successor if is_about_us => {
                 self.latch(datagram.source, author);
             }
             Origin::New | Origin::Successor => return Err(Ignored::WrongSsrc),
             Origin::Stranger(kind) => return Err(kind),
+        }
+        if is_about_us {
+            self.peer.prove();
         }
         if compound.is_full() {
             self.rtcp.handle_received(datagram.payload.len());
@@ -40,13 +47,15 @@ impl Session {
         let reports = self
             .handle_arrivals(author, &compound)
             .and_then(|()| self.handle_reception(author, &compound, block.as_ref()));
-        for packet in compound.packets() {
-            self.handle_packet(author, &packet)?;
-        }
-        reports?;
+        // A packet that is refused takes no other with it: feedback that forged feedback overtook would otherwise hide
+        // the reception report that contradicts it.
+        let handled = compound.packets().fold(reports, |handled, packet| {
+            handled.and(self.handle_packet(author, &packet))
+        });
         if let Some(block) = block {
             self.handle_block(&block);
         }
+        handled?;
         self.peer.handle_heard(self.now, datagram.payload.len());
         self.statistics.rtcp_received += 1;
         Ok(())
@@ -80,7 +89,7 @@ impl Session {
             }
             Packet::Application(app) if app.name == tfrc_app::NAME => self.handle_app(author, app),
             Packet::Bye(bye) if bye.sources().any(|source| source == author) => {
-                self.handle_bye();
+                self.peer.handle_bye(self.now);
                 Ok(())
             }
             Packet::ReceiverReport(..)
@@ -115,16 +124,16 @@ impl Session {
             && inbound.ssrc() == author
             && app.ssrc == author
         {
-            let rtt = Duration::from_micros(micros.into());
-            inbound
-                .reporter_mut()
-                .handle_round_trip((!rtt.is_zero()).then_some(rtt));
+            inbound.handle_round_trip(self.now, Duration::from_micros(micros.into()));
         }
         Ok(())
     }
 
-    fn handle_bye(&mut self) {
-        self.peer.handle_bye(self.now);
+    /// Believes the BYE of a peer that has been silent since.
+    pub(in crate::session) fn check_bye(&mut self) {
+        if !self.peer.check_bye(self.now) {
+            return;
+        }
         if let Some(outbound) = &mut self.outbound {
             // The receiver may return, and will not send first: we probe as before its first packet.
             outbound.restart(self.now);

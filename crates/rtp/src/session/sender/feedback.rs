@@ -30,9 +30,6 @@ impl Outbound {
         arrival: Instant,
         feedback: TfrcFeedback,
     ) -> Result<Option<Trace>, Ignored> {
-        if self.has_caught_a_lie() {
-            return Err(Ignored::Distrusted);
-        }
         let sent_at = self
             .liveness
             .departure_of(arrival, feedback.timestamp)
@@ -46,10 +43,8 @@ impl Outbound {
         let mut receive_rate = feedback.rate();
         if self.config.verify {
             receive_rate = self.sent.receivable.handle_report(sent_at, receive_rate);
-            if self.sent.receivable.has_caught_a_lie() {
-                self.distrust(now, Lie::ReceiveRate);
-                return Err(Ignored::Distrusted);
-            }
+            let lies = self.sent.receivable.has_caught_a_lie();
+            self.judge(now, lies.then_some(Lie::ReceiveRate))?;
         }
         self.accept_feedback(now);
         self.count_reported();
@@ -99,6 +94,8 @@ impl Outbound {
     ) -> Result<Option<Trace>, Ignored> {
         let sent = self.sent.media.as_ref();
         let sent_at = sent.and_then(|sent| sent.departure_of(block.highest_sequence as u16));
+        // Where a forged packet had the highest number, the report says nothing new of R.
+        let sent_at = sent_at.or(self.rtt().map(|rtt| arrival - rtt - told.delay()));
         let timestamp = sent_at.ok_or(Ignored::StaleFeedback)?.as_micros() as u32;
         self.handle_feedback(now, arrival, told.about(timestamp))
     }
@@ -117,9 +114,6 @@ impl Outbound {
         let Some(departures) = &mut self.sent.departures else {
             return Err(Ignored::StaleFeedback);
         };
-        if self.host.known.lie.is_some() {
-            return Err(Ignored::Distrusted);
-        }
         let refused = departures.refused();
         if !read(departures) {
             return Ok(());
@@ -163,15 +157,13 @@ impl Outbound {
             after.loss_events > before.loss_events,
             after.lost.saturating_sub(before.lost),
         );
-        if departures.has_caught_a_lie() {
-            self.distrust(now, Lie::NeverSent);
-            return Err(Ignored::Distrusted);
-        }
         if departures.loses_marks() {
             self.host.known.loses_marks = true;
         }
+        let lies = departures.has_caught_a_lie();
+        let is_stale = departures.refused() != reports.refused;
+        self.judge(now, lies.then_some(Lie::NeverSent))?;
         let Some(feedback) = feedback else {
-            let is_stale = departures.refused() != reports.refused;
             return if is_stale {
                 Err(Ignored::StaleFeedback)
             } else {

@@ -13,6 +13,10 @@ use super::reception::Reception;
 /// The longest burst of a sender at a fixed rate after it was late: two timer errors of a busy host.
 const FIXED_RATE_CREDIT: Duration = Duration::from_millis(10);
 
+/// The loss in an interval between reception reports that contradicts feedback: X is at most twice X_recv (RFC 5348
+/// §4.3), so more is lost only while a path narrows.
+const CONTRADICTING_LOSS: f64 = 0.5;
+
 /// The source of departure times.
 #[derive(Debug)]
 pub(super) enum Control {
@@ -29,6 +33,9 @@ pub(super) struct SendingRate {
     breach: Option<Breach>,
     /// True once a breaker has ended the media for good.
     has_ceased: bool,
+    /// The limit of X by the caller, and the one by reception reports that contradicted feedback.
+    ceiling: Rate,
+    hold: Option<Rate>,
 }
 
 impl SendingRate {
@@ -38,6 +45,42 @@ impl SendingRate {
             reception: Reception::default(),
             breach: None,
             has_ceased: false,
+            ceiling: Rate::INFINITY,
+            hold: None,
+        }
+    }
+
+    /// Starts anew towards a receiver, without the limits of the one before.
+    pub(super) fn restart(&mut self, sender: Box<Sender>) {
+        self.control = Control::Tfrc(sender);
+        self.reception = Reception::default();
+        (self.ceiling, self.hold) = (Rate::INFINITY, None);
+    }
+
+    /// Limits X to what the caller can use.
+    pub(super) fn set_ceiling(&mut self, ceiling: Rate) {
+        self.ceiling = ceiling;
+        self.limit();
+    }
+
+    /// Holds X against reception reports, once one showed that less than half of the packets arrived.
+    ///
+    /// Feedback that permits more than twice the rate of arrivals contradicts these reports, as forged feedback does.
+    /// From then on X stays below twice the best rate of the last intervals. Slow start, which doubles X as well, goes
+    /// on, but once in an interval.
+    pub(super) fn hold(&mut self, packet: Bytes) {
+        let best = self.reception.best_receive_rate(packet);
+        let is_contradicted = self.hold.is_some() || self.reception.loss(1) > CONTRADICTING_LOSS;
+        // Reports of nothing new give no rate: the highest number may be that of a forged packet.
+        if is_contradicted && best > Rate::ZERO {
+            self.hold = Some(best * 2.0);
+            self.limit();
+        }
+    }
+
+    fn limit(&mut self) {
+        if let Control::Tfrc(sender) = &mut self.control {
+            sender.set_ceiling(self.hold.map_or(self.ceiling, |hold| hold.min(self.ceiling)));
         }
     }
 
