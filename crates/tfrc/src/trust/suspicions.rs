@@ -52,6 +52,11 @@ impl<const PROVING: u32> Suspicion<PROVING> {
         }
     }
 
+    /// Returns true if there was a proof, whether it holds or not.
+    pub(crate) const fn was_proven(self) -> bool {
+        self.proofs > 0
+    }
+
     const fn is_proof(self) -> bool {
         self.count >= PROVING
     }

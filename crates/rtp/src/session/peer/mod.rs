@@ -159,15 +159,13 @@ impl Peer {
         }
     }
 
-    /// Returns true if the peer may be a forgery, because it did not show that it hears us.
-    fn is_unproven(&self) -> bool {
-        self.latched.is_some_and(|peer| !peer.proven)
-    }
-
-    /// Returns true if the peer yields to `source`, which shows that it hears us.
-    pub(in crate::session) fn yields_to_proof(&self, source: SocketAddr) -> bool {
-        let is_permitted = self.configured.is_none_or(|peer| same(peer, source));
-        is_permitted && self.is_unproven()
+    /// Returns true if the peer yields to another source at its address, which shows that it hears us: nothing proved the
+    /// peer, and its media does not run.
+    pub(in crate::session) fn yields_to_proof(&self, now: Instant, source: SocketAddr) -> bool {
+        self.latched.is_some_and(|peer| {
+            let is_running = now.saturating_since(peer.heard) < RUNNING_GAP;
+            same(peer.address, source) && !peer.proven && !is_running
+        })
     }
 
     /// Records media of a stranger, and returns true if the peer yields to it: nothing proved the peer, and it sent

@@ -109,8 +109,9 @@ fn an_unproven_peer_gets_three_times_what_it_sent() {
 #[test]
 fn an_unproven_peer_yields_to_proof_and_to_more_media() {
     let mut peer = latched();
-    assert!(peer.yields_to_proof(at(B)));
     let ms = Instant::from_millis;
+    assert!(!peer.yields_to_proof(ms(499), at(A)) && !peer.yields_to_proof(ms(500), at(B)));
+    assert!(peer.yields_to_proof(ms(500), at(A)));
     assert!(!peer.yields_to_media(ms(0), at(B), (2, 7)));
     assert!(!peer.yields_to_media(ms(499), at(B), (2, 8)));
     assert!(peer.yields_to_media(ms(500), at(B), (2, 9)));
@@ -122,5 +123,5 @@ fn an_unproven_peer_yields_to_proof_and_to_more_media() {
     assert!(!peer.yields_to_media(ms(502), at(B), (2, 12)));
     peer.prove();
     assert!(!peer.yields_to_media(ms(1_500), at(B), (2, 13)));
-    assert!(!peer.yields_to_proof(at(B)));
+    assert!(!peer.yields_to_proof(ms(1_500), at(A)));
 }

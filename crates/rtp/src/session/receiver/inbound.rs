@@ -163,7 +163,10 @@ impl Inbound {
 
     /// Counts a packet for TFRC, by its transport-wide number if it has one.
     fn count(&mut self, packet: &Packet, sequence: u64) -> Result<(), Ignored> {
-        if let Some(rtt) = packet.timing.rtt() {
+        // Where sender reports state R, media may be another's.
+        if let Some(rtt) = packet.timing.rtt()
+            && !self.reporter.needs_reception_report()
+        {
             self.handle_round_trip(packet.arrival, rtt);
         }
         let departure = packet.departure();
@@ -192,17 +195,21 @@ impl Inbound {
 
     /// Records R as the sender states it.
     ///
-    /// A jump shows that the R before was false: R moves by a tenth of a sample (RFC 5348 §4.3). The time between reports
-    /// that it set is over.
+    /// R moves by a tenth of a sample (RFC 5348 §4.3), so it may rise at once, which needs a second witness, and falls by a
+    /// tenth a report. Where a packet states less than half, one of the two is false: the believed R falls as fast as a
+    /// true one could, while each packet is reported.
     pub(in crate::session) fn handle_round_trip(&mut self, now: Instant, stated: Duration) {
         let before = self.rtt.believed();
-        let is_near = |a: Duration, b: Duration| a <= 2 * b && b <= 2 * a;
-        if stated.is_zero() || !self.rtt.observe(stated, is_near) {
+        let falls = |from: Duration, to: Duration| to < from / 2;
+        let least = before.filter(|before| falls(*before, stated));
+        let rtt = least.map_or(stated, |before| before - before / 10);
+        let is_near = |a: Duration, b: Duration| !falls(a, b) && !falls(b, a);
+        if stated.is_zero() || !self.rtt.observe(rtt, is_near) {
             return;
         }
-        self.reporter.handle_round_trip(stated);
-        if before.is_some_and(|before| !is_near(before, stated)) {
-            self.reporter.correct_round_trip(now, stated);
+        self.reporter.handle_round_trip(rtt);
+        if before.is_some_and(|before| falls(before, stated) || falls(rtt, before)) {
+            self.reporter.correct_round_trip(now, rtt);
         }
     }
 

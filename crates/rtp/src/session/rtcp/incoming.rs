@@ -25,7 +25,9 @@ impl Session {
         let is_about_us = self.is_about_us(&compound);
         match self.peer.origin(self.now, datagram.source, author) {
             Origin::Known => {}
-            Origin::Stranger(_) if is_about_us && self.peer.yields_to_proof(datagram.source) => {
+            Origin::Stranger(_)
+                if is_about_us && self.peer.yields_to_proof(self.now, datagram.source) =>
+            {
                 self.latch(datagram.source, author);
             }
             Origin::New | Origin::Successor if !self.peer.trusts(datagram.source) => {

@@ -367,7 +367,9 @@ impl Outbound {
 
     /// Limits X to what the caller can use.
     pub(in crate::session) fn set_ceiling(&mut self, ceiling: Rate) {
-        self.rate.set_ceiling(ceiling);
+        if let Control::Tfrc(sender) = &mut self.rate.control {
+            sender.set_ceiling(ceiling);
+        }
     }
 
     pub(in crate::session) fn tolerate_losses(&mut self, ratio: f64) {

@@ -17,6 +17,10 @@ const FIXED_RATE_CREDIT: Duration = Duration::from_millis(10);
 /// §4.3), so more is lost only while a path narrows.
 const CONTRADICTING_LOSS: f64 = 0.5;
 
+/// The growth of X in an interval between reception reports while it is held against them: slower than slow start, and
+/// fast enough for an honest receiver that a forged report contradicted. It was tested from 1.25 to 2.
+const HELD_GROWTH: f64 = 1.5;
+
 /// The source of departure times.
 #[derive(Debug)]
 pub(super) enum Control {
@@ -33,9 +37,8 @@ pub(super) struct SendingRate {
     breach: Option<Breach>,
     /// True once a breaker has ended the media for good.
     has_ceased: bool,
-    /// The limit of X by the caller, and the one by reception reports that contradicted feedback.
-    ceiling: Rate,
-    hold: Option<Rate>,
+    /// True once reception reports contradicted feedback.
+    is_contradicted: bool,
 }
 
 impl SendingRate {
@@ -45,42 +48,30 @@ impl SendingRate {
             reception: Reception::default(),
             breach: None,
             has_ceased: false,
-            ceiling: Rate::INFINITY,
-            hold: None,
+            is_contradicted: false,
         }
     }
 
-    /// Starts anew towards a receiver, without the limits of the one before.
+    /// Starts anew towards a receiver.
     pub(super) fn restart(&mut self, sender: Box<Sender>) {
         self.control = Control::Tfrc(sender);
         self.reception = Reception::default();
-        (self.ceiling, self.hold) = (Rate::INFINITY, None);
-    }
-
-    /// Limits X to what the caller can use.
-    pub(super) fn set_ceiling(&mut self, ceiling: Rate) {
-        self.ceiling = ceiling;
-        self.limit();
+        self.is_contradicted = false;
     }
 
     /// Holds X against reception reports, once one showed that less than half of the packets arrived.
     ///
     /// Feedback that permits more than twice the rate of arrivals contradicts these reports, as forged feedback does.
-    /// From then on X stays below twice the best rate of the last intervals. Slow start, which doubles X as well, goes
-    /// on, but once in an interval.
+    /// From then on X stays near the best rate of the last intervals, and may grow from one interval to the next.
     pub(super) fn hold(&mut self, packet: Bytes) {
+        let Control::Tfrc(sender) = &mut self.control else {
+            return;
+        };
         let best = self.reception.best_receive_rate(packet);
-        let is_contradicted = self.hold.is_some() || self.reception.loss(1) > CONTRADICTING_LOSS;
+        self.is_contradicted |= self.reception.loss(1) > CONTRADICTING_LOSS;
         // Reports of nothing new give no rate: the highest number may be that of a forged packet.
-        if is_contradicted && best > Rate::ZERO {
-            self.hold = Some(best * 2.0);
-            self.limit();
-        }
-    }
-
-    fn limit(&mut self) {
-        if let Control::Tfrc(sender) = &mut self.control {
-            sender.set_ceiling(self.hold.map_or(self.ceiling, |hold| hold.min(self.ceiling)));
+        if self.is_contradicted && best > Rate::ZERO {
+            sender.hold(best * HELD_GROWTH);
         }
     }
 

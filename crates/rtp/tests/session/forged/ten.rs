@@ -26,8 +26,8 @@ fn assert_media_continues(
         pair.run(apart);
     }
     let held = received(&mut pair, PATIENCE);
-    assert!(held > 0.0, "{mode:?}, {what}, {apart:?}: nothing in two seconds");
     let after = received(&mut pair, secs(1));
+    assert!(held > 0.0, "{mode:?}, {what}, {apart:?}: nothing in two seconds");
     assert!(
         after >= RECOVERED_SHARE * before,
         "{mode:?}, {what}, {apart:?}: {after} of {before}"
