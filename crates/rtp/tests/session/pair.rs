@@ -314,7 +314,11 @@ impl Pair {
         };
         self.log.push(sent.clone());
         if transmit.destination != from.other().address() {
-            assert!(self.has_strangers, "{from:?} sends to {}", transmit.destination);
+            assert!(
+                self.has_strangers,
+                "{from:?} sends to {}",
+                transmit.destination
+            );
             return;
         }
         let free = self.free.entry(from).or_insert(self.now);

@@ -174,6 +174,7 @@ impl Bits {
 mod tests {
     use super::*;
     use crate::Ecn;
+    use crate::sent_packets::PacketStatus;
     use crate::units::Rate;
     use proptest::prelude::*;
     use std::boxed::Box;

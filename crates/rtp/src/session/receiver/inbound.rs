@@ -336,7 +336,9 @@ impl Inbound {
         if newest.continues(next) {
             return Ok(());
         }
-        let returns = self.before_jump.is_some_and(|before| before.continues(next));
+        let returns = self
+            .before_jump
+            .is_some_and(|before| before.continues(next));
         if !returns && !newest.is_before(next) {
             return Err(Ignored::Replayed);
         }

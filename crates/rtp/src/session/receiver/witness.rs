@@ -30,7 +30,8 @@ impl<T: Copy> Witnessed<T> {
         continues: impl Fn(T, T) -> bool,
     ) -> bool {
         let is_next = |before: Option<T>| before.is_some_and(|before| continues(before, stated));
-        let is_believed = self.believed.is_none() || is_next(self.believed) || is_next(self.suspect);
+        let is_believed =
+            self.believed.is_none() || is_next(self.believed) || is_next(self.suspect);
         self.suspect = (!is_believed).then_some(stated);
         if is_believed {
             self.believed = Some(stated);

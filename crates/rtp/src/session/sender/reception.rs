@@ -148,7 +148,10 @@ impl Reception {
 
     /// Returns the largest rate at which packets of this size arrived in one of the last intervals.
     pub(super) fn best_receive_rate(&self, packet: Bytes) -> Rate {
-        let rates = self.intervals.iter().map(|interval| interval.receive_rate(packet));
+        let rates = self
+            .intervals
+            .iter()
+            .map(|interval| interval.receive_rate(packet));
         rates.fold(Rate::ZERO, Rate::max)
     }
 }

@@ -109,8 +109,16 @@ pub(super) fn forge(pair: &Pair, kind: Kind, to: End, draw: &mut Draw) -> Vec<u8
             ccfb::emit(ssrcs, first, arrived.into_iter(), date, &mut buf)
         }
         Kind::TransportWide => {
-            let arrived: Vec<_> = (0..count).map(|_| (draw.below(2) > 0).then_some(now)).collect();
-            twcc::emit(ssrcs, first, arrived.into_iter(), draw.next() as u8, &mut buf)
+            let arrived: Vec<_> = (0..count)
+                .map(|_| (draw.below(2) > 0).then_some(now))
+                .collect();
+            twcc::emit(
+                ssrcs,
+                first,
+                arrived.into_iter(),
+                draw.next() as u8,
+                &mut buf,
+            )
         }
         Kind::Vector => {
             let vector = AckVector {

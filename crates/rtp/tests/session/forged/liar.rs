@@ -34,6 +34,9 @@ fn receiver_of_forged_media_is_believed_again() {
         }
         assert!(count <= 1, "{mode:?}: accused {count} times");
         let after = received(&mut pair, secs(1));
-        assert!(after >= RECOVERED_SHARE * before, "{mode:?}: {after} of {before}");
+        assert!(
+            after >= RECOVERED_SHARE * before,
+            "{mode:?}: {after} of {before}"
+        );
     }
 }

@@ -10,7 +10,10 @@ fn assert_recovery(pair: &mut Pair, before: f64, bytes: &[u8], what: &str) {
     pair.inject(End::B, End::A.address(), bytes);
     pair.run(PATIENCE);
     let after = received(pair, secs(1));
-    assert!(after >= RECOVERED_SHARE * before, "{what}: {after} of {before}");
+    assert!(
+        after >= RECOVERED_SHARE * before,
+        "{what}: {after} of {before}"
+    );
 }
 
 #[test]
@@ -22,7 +25,11 @@ fn one_packet_with_any_fields_is_forgotten() {
             let before = received(&mut pair, secs(1));
             let mut fields = Fields::next(&pair);
             // One bit for each field that is forged.
-            let forged = if case < 6 { 1 << case } else { draw.below(63) + 1 };
+            let forged = if case < 6 {
+                1 << case
+            } else {
+                draw.below(63) + 1
+            };
             let near = draw.of(&[1, 10, 400, 999, 1_500, 2_999, 4_000, 30_000, 65_000]);
             if forged & 1 != 0 {
                 fields.timing.rtt_micros = draw.of(&[0, 1, 1_000, 900_000, 0xff_ffff]);
@@ -60,7 +67,12 @@ fn one_damaged_byte_is_forgotten() {
             let before = received(&mut pair, secs(1));
             let mut bytes = last_media(&pair);
             bytes[place] ^= 0x81;
-            assert_recovery(&mut pair, before, &bytes, &format!("{mode:?}, byte {place}"));
+            assert_recovery(
+                &mut pair,
+                before,
+                &bytes,
+                &format!("{mode:?}, byte {place}"),
+            );
         }
     }
 }

@@ -53,7 +53,13 @@ fn everything_arrived(pair: &Pair, mode: FeedbackMode) -> Vec<u8> {
                 receive_rate: rate,
                 delay: Duration::ZERO,
             };
-            sack::emit((b, a), &vector, count, vec![0xff; count.div_ceil(8)], &mut buf)
+            sack::emit(
+                (b, a),
+                &vector,
+                count,
+                vec![0xff; count.div_ceil(8)],
+                &mut buf,
+            )
         }
         FeedbackMode::App => TfrcApp::Reception(Reception {
             media_ssrc: a,
@@ -75,7 +81,8 @@ fn forged_reports_do_not_overfill_a_link() {
         pair.rate = link;
         pair.run(secs(3));
         // No encoder fills more.
-        pair.session_mut(End::A).set_ceiling(Rate::from_bits_per_sec(25e6));
+        pair.session_mut(End::A)
+            .set_ceiling(Rate::from_bits_per_sec(25e6));
         let before = pair.session(End::A).statistics().bytes_sent;
         let time = secs(20);
         for _ in 0..1_000 {

@@ -27,7 +27,10 @@ fn assert_media_continues(
     }
     let held = received(&mut pair, PATIENCE);
     let after = received(&mut pair, secs(1));
-    assert!(held > 0.0, "{mode:?}, {what}, {apart:?}: nothing in two seconds");
+    assert!(
+        held > 0.0,
+        "{mode:?}, {what}, {apart:?}: nothing in two seconds"
+    );
     assert!(
         after >= RECOVERED_SHARE * before,
         "{mode:?}, {what}, {apart:?}: {after} of {before}"

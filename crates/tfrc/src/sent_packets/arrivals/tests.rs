@@ -197,3 +197,32 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn reports_return_to_numbers_of_two_late_packets() {
+    let mut seqs: Vec<u64> = (5..25).collect();
+    // Forged packets lie further ahead than a report reaches.
+    seqs.extend([524, 525]);
+    seqs.extend(25..60);
+    let made = reports(&seqs);
+    let (_, last) = made.last().unwrap();
+    // The first late packet is a witness alone.
+    assert!((26..60).contains(&last.first), "{last:?}");
+    assert!(last.first + last.count as u64 <= 60, "{last:?}");
+}
+
+#[test]
+fn corrected_round_trip_ends_the_wait_for_a_report() {
+    let mut arrivals = Arrivals::<64>::new(64);
+    let stated = |seq, ms, rtt| Arrival {
+        rtt: Some(Duration::from_millis(rtt)),
+        ..packet(seq, at(ms), Ecn::NotEct)
+    };
+    arrivals.handle_data(&stated(5, 0, 16_000));
+    assert!(arrivals.poll_report(at(0)).is_some());
+    arrivals.handle_data(&stated(6, 10, 50));
+    assert_eq!(arrivals.poll_report(at(10)), None);
+    arrivals.correct_round_trip(at(20), Duration::from_millis(50));
+    arrivals.handle_data(&stated(7, 20, 50));
+    assert!(arrivals.poll_report(at(20)).is_some());
+}
