@@ -24,9 +24,6 @@ use small_packets::SmallPackets;
 
 /// t_mbi: a sender never falls below one packet in this time (RFC 5348 §4.3).
 const MAX_BACKOFF: f64 = 64.0;
-/// The most by which X_inst exceeds X: a queue that drains shortens R by less than the square between two reports. A
-/// forged R of no time would let all leave at once.
-const MAX_OSCILLATION_FACTOR: f64 = 4.0;
 /// The duration of the nofeedback timer before the first report (RFC 5348 §4.2).
 const FIRST_NOFEEDBACK: Duration = Duration::from_secs(2);
 
@@ -366,8 +363,7 @@ impl Sender {
     /// Passes X_inst and R to the pacer and to the data-limited rules, which need them for every packet.
     fn set_pace(&mut self) {
         let rate = if self.config.oscillation_reduction {
-            let factor = self.rtt.oscillation_factor().min(MAX_OSCILLATION_FACTOR);
-            let rate = (self.allowed * factor).min(self.held);
+            let rate = (self.allowed * self.rtt.oscillation_factor()).min(self.held);
             let floor = match self.config.standard {
                 Standard::Rfc5348 => self.floor,
                 // RFC 3448 §4.5 has no floor.

@@ -19,6 +19,9 @@ use crate::session::statistics::Ignored;
 /// Counted alone, all but the last would add the time for which they were saved to the round trip. The fraction makes R
 /// wrong by 3 % at most.
 const GROUPING_DIVISOR_OF_RTT: u32 = 32;
+/// A round trip is believed to be as short as this fraction of R. RFC 5348 §4.5 divides by its root, so a forged round trip
+/// of no time would let all leave at once. A queue that drains between two reports shortens R by less.
+const MAX_FALL_OF_RTT: u32 = 16;
 /// The time within which reports are counted together before R is known.
 const GROUPING_TIME_WITHOUT_RTT: Duration = Duration::from_millis(1);
 
@@ -72,10 +75,11 @@ impl Outbound {
         self.sample.add_losses(loss_event, 0);
         // The time between the kernel's receipt and this call does not belong to the round trip.
         let waited = now.saturating_since(arrival);
+        let least = sender.rtt().unwrap_or_default() / MAX_FALL_OF_RTT;
         Ok(Some(sender.handle_feedback(
             now,
             &Feedback {
-                sent_at,
+                sent_at: sent_at.min(arrival - least - delay),
                 delay: delay + waited,
                 receive_rate,
                 loss_event_rate,
@@ -188,7 +192,15 @@ impl Outbound {
             });
         // The time between the kernel's receipt and this call does not belong to the round trip.
         let delay = feedback.delay + now.saturating_since(reports.arrival);
-        let feedback = Feedback { delay, ..feedback };
+        let least = sender.rtt().unwrap_or_default() / MAX_FALL_OF_RTT;
+        let sent_at = feedback
+            .sent_at
+            .min(reports.arrival - least - feedback.delay);
+        let feedback = Feedback {
+            sent_at,
+            delay,
+            ..feedback
+        };
         Ok(Some(sender.handle_feedback(now, &feedback)))
     }
 }
