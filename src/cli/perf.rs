@@ -74,6 +74,8 @@ pub(crate) struct PerfServerArgs {
     #[arg(short = 'J', long)]
     pub(crate) json: bool,
     /// Flows of all clients together
+    ///
+    /// One host has at most half of the flows that the others leave
     #[arg(long, value_name = "N", default_value_t = Limits::default().flows, value_parser = clap::value_parser!(u16).range(1..=i64::from(Terms::MAX_FLOWS)), help_heading = "Limits")]
     pub(crate) max_flows: u16,
     /// Limit the rate of a flow [default: no limit]

@@ -14,8 +14,8 @@ macro_rules! caught {
         concat!(
             "the receiver reports ",
             $reported,
-            ": its reports count as none from now on, and the rate falls until media stops; \
-             mend or replace it, then start this end again (--trace has its address)"
+            ": its reports count as none until it passes a test. If media stops, mend or replace it; if \
+             media goes on, someone forges packets (--trace has its address)"
         )
     };
 }
@@ -118,8 +118,8 @@ fn of_session(event: &EventKind) -> Option<Cow<'static, str>> {
             Breach::NoMedia => "no packet reaches the receiver: media has stopped (RFC 8083)",
         },
         EventKind::ReceiverLied { again: true, .. } => {
-            "a receiver at the address of one that was caught is held for it, whatever its name: \
-             start this end again once the receiver there was mended or replaced"
+            "a receiver at the address of one that was caught before reports what cannot be true: its reports \
+             count as none until it passes a longer test. Mend or replace it"
         }
         EventKind::ReceiverLied {
             lie: Lie::NeverSent,
@@ -184,7 +184,7 @@ mod tests {
             from: address(7),
             to: address(8),
         };
-        let again = "start this end again";
+        let again = "mend or replace it";
         for (event, words) in [
             (unknown(97), ["type 97 (only", "--sdp"]),
             (unknown(33), ["type 33 (MP2T/90000)", "JPEG or H.264"]),
@@ -192,7 +192,10 @@ mod tests {
             (second, ["from 192.0.2.8:5004 is", "hears 192.0.2.7:5004"]),
             (lied(Lie::NeverSent, false), ["never sent", again]),
             (lied(Lie::ReceiveRate, false), ["receive rate", again]),
-            (lied(Lie::NeverSent, true), ["whatever its name", again]),
+            (
+                lied(Lie::NeverSent, true),
+                ["caught before", "Mend or replace it"],
+            ),
         ] {
             let text = of_session(&event).expect("a warning");
             assert!(words.iter().all(|word| text.contains(word)), "{text}");

@@ -1,6 +1,7 @@
 //! The server: whom it believes, what it agrees to, and the flows of all its tests.
 
 mod event;
+mod share;
 
 pub use event::{ServerEvent, ServerEventKind};
 
@@ -19,6 +20,7 @@ use crate::flows::{End, FlowName, Flows};
 use crate::terms::{Limits, Refusal, Terms};
 use crate::token::Mint;
 use event::ServerEvents;
+use share::host;
 
 /// A client that is silent for longer has gone. A sender that hears nothing still sends RTCP.
 const SILENCE: Duration = Duration::from_secs(10);
@@ -28,11 +30,6 @@ const GRACE: Duration = Duration::from_secs(10);
 const CHECK: Duration = Duration::from_secs(1);
 /// Answers that wait to be sent: what comes in one round of the caller's loop, and the rest ask again.
 const MAX_REPLIES: usize = 256;
-/// No test begins while so many ended within the life of a token: whoever begins and ends them without pause fills no disk.
-const MAX_ENDED: usize = 256;
-/// Nor while their flows are so many times what is allowed at a time, and more than that: each is told of, too.
-const ENDED_SHARE: usize = 4;
-
 /// How a server is.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerConfig {
@@ -184,10 +181,10 @@ impl Server {
             Err(Refusal::OneOff)
         } else if self.ended.iter().any(has_ended) {
             Err(Refusal::Token)
-        } else if self.too_many_ended() {
+        } else if self.too_many_ended(host(client)) {
             Err(Refusal::TooOften)
         } else {
-            self.config.limits.check(&terms, self.flows_agreed())
+            self.check_flows(&terms, host(client))
         };
         if let Err(refusal) = agreed {
             self.events
@@ -199,21 +196,6 @@ impl Server {
         };
         self.begin(now, test, client, nonce, terms);
         ServerMessage::Accept { test }
-    }
-
-    fn too_many_ended(&self) -> bool {
-        let flows = self.ended.iter().map(|test| usize::from(test.flows));
-        let most = ENDED_SHARE * usize::from(self.config.limits.flows);
-        self.ended.len() >= MAX_ENDED || flows.sum::<usize>() >= most.max(MAX_ENDED)
-    }
-
-    /// Flows of all tests that are kept, also of those whose client has asked for the results and not said goodbye.
-    fn flows_agreed(&self) -> usize {
-        let flows = self
-            .tests
-            .values()
-            .map(|test| usize::from(test.terms.flows));
-        flows.sum()
     }
 
     fn begin(&mut self, now: Instant, test: u16, client: SocketAddr, nonce: u64, terms: Terms) {
@@ -260,7 +242,10 @@ impl Server {
         if test.results.is_none() {
             let results = self.counts(name, test);
             self.close_flows(name);
-            self.tests.get_mut(&name)?.results = Some(results);
+            let test = self.tests.get_mut(&name)?;
+            test.results = Some(results);
+            // Who asks again and again keeps no place.
+            test.latest_end = test.latest_end.min(now + GRACE);
         }
         let test = self.tests.get_mut(&name)?;
         test.heard = now;

@@ -157,7 +157,7 @@ impl Terms {
 /// What a server agrees to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
-    /// Flows of all tests together.
+    /// Flows of all tests together. One host has at most half of what the others leave.
     pub flows: u16,
     /// What one flow may send; `None` for any rate.
     pub rate: Option<Rate>,
@@ -166,10 +166,10 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// A thousand flows, an hour, at any rate.
+    /// A thousand flows of a host that is alone, an hour, at any rate.
     fn default() -> Self {
         Self {
-            flows: 1_000,
+            flows: 2_000,
             rate: None,
             duration: Duration::from_secs(3_600),
         }

@@ -1,16 +1,17 @@
 //! Extends 16-bit sequence numbers so that they never wrap (RFC 3550 appendix A.1).
 
-/// A forward jump of this many packets is a stray packet or a restarted sender, not a loss. This is MAX_DROPOUT of
-/// RFC 3550: eleven seconds of a 3 Mb/s stream.
-const MAX_DROPOUT: u16 = 3_000;
 /// A packet at most this far behind the highest is late, and one further behind is stray. RFC 3550 has 100, but a
 /// fast path reorders by more (75,000 packets/s, 10 ms).
 const MAX_MISORDER: u16 = 1_000;
+/// A forward jump of this many packets is a stray packet or a restarted sender, not a loss. RFC 3550 has 3,000, but
+/// after a single forged packet that far ahead all others would be stray.
+const MAX_DROPOUT: u16 = MAX_MISORDER;
 
 /// Turns 16-bit sequence numbers into 64-bit ones that count on across the wrap.
 ///
 /// A number far from the others is refused until its successor confirms it. One forged or damaged packet must not
-/// move the highest number, while a sender whose packets were lost for long is believed at its second packet.
+/// move the highest number far, while a sender whose packets were lost for long is believed at its second packet in a
+/// row.
 #[derive(Clone, Debug, Default)]
 pub struct Extender {
     highest: Option<u64>,
@@ -34,11 +35,11 @@ impl Extender {
             self.highest = Some(first);
             return Some(first);
         };
+        let suspect = self.suspect.take();
         let ahead = seq.wrapping_sub(highest as u16);
-        if ahead < MAX_DROPOUT || self.suspect == Some(seq) {
+        if ahead < MAX_DROPOUT || suspect == Some(seq) {
             let extended = highest + u64::from(ahead);
             self.highest = Some(extended);
-            self.suspect = None;
             return Some(extended);
         }
         let behind = ahead.wrapping_neg();
@@ -47,6 +48,11 @@ impl Extender {
         }
         self.suspect = Some(seq.wrapping_add(1));
         None
+    }
+
+    /// Returns true if numbers are missing between two extended ones that no loss explains.
+    pub const fn is_jump(before: u64, after: u64) -> bool {
+        after.saturating_sub(before) >= MAX_DROPOUT as u64
     }
 
     /// Returns the highest extended number so far.
@@ -122,6 +128,10 @@ mod tests {
         extender.extend(10);
         assert_eq!(extender.extend(30_000), None);
         assert_eq!(extender.extend(11), Some(0x1_000b));
+        assert_eq!(extender.extend(40_000), None);
+        // The packets of a path that goes on separate the two witnesses.
+        assert_eq!(extender.extend(12), Some(0x1_000c));
+        assert_eq!(extender.extend(40_001), None);
         assert_eq!(extender.extend(40_000), None);
         assert_eq!(extender.extend(40_001), Some(0x1_0000 + 40_001));
     }

@@ -1,13 +1,14 @@
 //! Tests that are over: for how long they count, and what their tokens are good for.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use evenkeel_perf::control::{ClientMessage, ServerMessage};
 use evenkeel_perf::{Limits, Refusal, Server, ServerEventKind, Terms};
 use evenkeel_rtp::endpoint::Endpoint;
 use tfrc::time::Instant;
 
-use crate::questions::{Asker, answer, request};
+use crate::questions::{Asker, another, answer, request};
 use crate::world::{client_address, limits, server_config, terms};
 
 /// The client, with the number that it drew.
@@ -75,9 +76,60 @@ fn begun_at(server: &mut Server, second: u64, terms: &Terms) -> usize {
 #[test]
 fn whoever_begins_and_ends_tests_without_pause_has_to_wait() {
     let mut server = Server::new(server_config(limits()));
-    assert_eq!(begun_at(&mut server, 1, &terms()), 256);
+    // Half of what all may begin is left for other hosts.
+    assert_eq!(begun_at(&mut server, 1, &terms()), 128);
     assert_eq!(begun_at(&mut server, 20, &terms()), 0);
-    assert_eq!(begun_at(&mut server, 21, &terms()), 256);
+    let now = Instant::from_secs(20);
+    let other = request(&mut server, now, (another(), 1), &terms());
+    assert!(matches!(other, ServerMessage::Accept { .. }), "{other:?}");
+    assert_eq!(begun_at(&mut server, 21, &terms()), 128);
+}
+
+#[test]
+fn one_host_leaves_flows_to_the_next() {
+    let mut server = Server::new(server_config(limits()));
+    let now = Instant::from_secs(1);
+    let two = Terms {
+        flows: 2,
+        ..terms()
+    };
+    let mut begun = |who| request(&mut server, now, who, &two);
+    for nonce in [1, 2] {
+        let accepted = begun(from(nonce));
+        assert!(matches!(accepted, ServerMessage::Accept { .. }));
+    }
+    // Another port is the same host.
+    let mut port = client_address();
+    port.set_port(1);
+    let refused = ServerMessage::Refuse(Refusal::Flows(0));
+    assert_eq!(begun((port, 3)), refused);
+    assert!(matches!(
+        begun((another(), 4)),
+        ServerMessage::Accept { .. }
+    ));
+    assert_eq!(begun((another(), 5)), refused);
+}
+
+#[test]
+fn finish_again_and_again_keeps_no_place() {
+    let mut server = Server::new(server_config(limits()));
+    let long = Terms {
+        flows: 4,
+        duration: Duration::from_secs(20),
+        ..terms()
+    };
+    let begun = request(&mut server, Instant::from_secs(1), from(1), &long);
+    let ServerMessage::Accept { test } = begun else {
+        panic!("refused");
+    };
+    for second in 2..=13 {
+        let now = Instant::from_secs(second);
+        let finish = ClientMessage::Finish { test, flow: 0 };
+        answer(&mut server, now, from(1), finish);
+        server.handle_timeout(now);
+    }
+    let next = request(&mut server, Instant::from_secs(13), from(2), &long);
+    assert!(matches!(next, ServerMessage::Accept { .. }), "{next:?}");
 }
 
 #[test]
@@ -116,7 +168,7 @@ fn a_test_that_fell_silent_has_used_its_token_up() {
 fn each_test_whose_beginning_is_told_has_an_end() {
     let tests = 1_100;
     let limits = Limits {
-        flows: tests,
+        flows: 2 * tests,
         ..Limits::default()
     };
     let mut server = Server::new(server_config(limits));

@@ -51,7 +51,7 @@ pub(crate) fn terms() -> Terms {
 /// Of a server that few may use, and slowly.
 pub(crate) fn limits() -> Limits {
     Limits {
-        flows: 4,
+        flows: 8,
         rate: Some(Rate::from_bits_per_sec(2e6)),
         duration: Duration::from_secs(20),
     }

@@ -46,16 +46,16 @@ pub enum EventKind {
         /// The address of the peer from now on.
         to: SocketAddr,
     },
-    /// The peer sent BYE. A sender continues to probe, as before the first feedback, until it gives up.
+    /// The peer sent BYE, and nothing in the half second after it. A sender continues to probe, as before the first feedback, until it gives up.
     PeerLeft,
-    /// The peer lied, or is at a host where an earlier receiver lied. Its reports are refused from now on, and the
-    /// rate falls until media stops.
+    /// The peer lied. Its reports are refused from now on, and the rate falls until media stops, unless the next
+    /// reports withstand a test: forged packets may have deceived an honest receiver.
     ReceiverLied {
         /// The address of the peer.
         address: SocketAddr,
         /// The synchronisation source of the peer.
         ssrc: u32,
-        /// The claim that proved the lie, by this receiver or an earlier one.
+        /// The claim that proved the lie.
         lie: Lie,
         /// True if the lie was proven before, by the same receiver or another one at its host.
         again: bool,

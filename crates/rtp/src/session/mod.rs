@@ -55,10 +55,12 @@ pub const CONTROL_BUFFER: usize = 1_200;
 ///
 /// **The peer.** A configured peer is the only address. Otherwise the source of the first valid media packet
 /// becomes the peer. The peer is answered at once, because a TFRC sender starts with one packet a second, but gets
-/// no more bytes than it sent until a second packet continues the first. A new synchronisation source at the peer's
-/// address takes over after a BYE or two seconds of silence (the peer was restarted), another address after a BYE
-/// or five. RTCP introduces a source only from the peer's address and only if it is about our own source. A peer whose
-/// source continues in sequence from another address is followed there ([`EventKind::PeerMoved`]).
+/// at most three times the bytes that it sent until RTCP of it names our source, which proves that it hears us (RFC
+/// 9000 §8.1). Until then it yields at once to a source that proves as much, and to one that sends more packets. A
+/// new synchronisation source at the peer's address takes over after a BYE or two seconds of silence (the peer was
+/// restarted), another address after a BYE or five. A BYE counts once its source has been silent for half a second.
+/// RTCP introduces a source only from the peer's address and only if it is about our own source. A peer whose
+/// source continues in sequence from another address is followed there ([`EventKind::PeerMoved`]), and proves anew that it hears us.
 #[derive(Debug)]
 pub struct Session {
     config: Config,
@@ -182,12 +184,13 @@ impl Session {
     /// Handles the expiry of [`poll_timeout`](Self::poll_timeout). An early call is harmless.
     pub fn handle_timeout(&mut self, now: Instant) {
         let now = self.advance(now);
-        let Some(outbound) = &mut self.outbound else {
-            return;
-        };
         if self.closing != Closing::Open {
             return;
         }
+        self.check_bye();
+        let Some(outbound) = &mut self.outbound else {
+            return;
+        };
         let before = (outbound.rate_source(), outbound.breach());
         if let Err(kind) = self.settle_arrivals_due() {
             self.statistics.count_ignored(kind);
@@ -217,6 +220,7 @@ impl Session {
             (self.feedback_due(), Reason::Feedback),
             (self.keyframe_due(), Reason::Feedback),
             (self.compound_expiry(), Reason::Rtcp),
+            (self.peer.bye_expiry(), Reason::GiveUp),
             (outbound.and_then(Outbound::arrivals_due), Reason::Feedback),
             (
                 outbound.and_then(Outbound::nofeedback_expiry),

@@ -189,7 +189,7 @@ fn a_call_outlives_fifty_thousand_forgeries_a_second() {
 }
 
 #[test]
-fn forged_first_packet_gets_a_smaller_answer() {
+fn forged_first_packet_gets_at_most_three_times_its_bytes() {
     let mut pair = Pair::one_way();
     let mut buf = [0; 2_048];
     let now = pair.now;
@@ -218,11 +218,11 @@ fn forged_first_packet_gets_a_smaller_answer() {
         }
     }
     assert_eq!(first, Some(0));
-    assert!((28..=media.len).contains(&sent), "{sent}");
+    assert!((28..=3 * media.len).contains(&sent), "{sent}");
 }
 
 #[test]
-fn forged_source_gets_at_most_its_own_bytes() {
+fn forged_source_gets_at_most_three_times_its_bytes() {
     // Both ways, to whoever calls.
     let mut answering = End::B.caller(2);
     answering.peer = None;
@@ -254,7 +254,7 @@ fn forged_source_gets_at_most_its_own_bytes() {
             sent += transmit.len;
         }
     }
-    assert!((28..=media.len).contains(&sent), "{sent}");
+    assert!((28..=3 * media.len).contains(&sent), "{sent}");
 }
 
 #[test]

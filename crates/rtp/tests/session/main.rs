@@ -6,6 +6,7 @@ mod begin_again;
 mod call;
 mod ends;
 mod foreign;
+mod forged;
 mod hostile;
 mod keyframes;
 mod moved_peers;

@@ -189,6 +189,11 @@ impl LossEstimator {
         self.rtt
     }
 
+    /// Replaces R, which was wrong.
+    pub(crate) fn set_round_trip(&mut self, rtt: Duration) {
+        self.rtt = Some(rtt);
+    }
+
     fn rtt(&self) -> Duration {
         self.rtt.unwrap_or(RTT_BEFORE_ANY)
     }

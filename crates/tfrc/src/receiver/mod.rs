@@ -209,6 +209,12 @@ impl Receiver {
         self.schedule.handle_data(arrival.at, urgent);
     }
 
+    /// Replaces R, which was wrong, by `rtt`, and ends the time between two reports at `at`.
+    pub fn correct_round_trip(&mut self, at: Instant, rtt: Duration) {
+        self.estimator.set_round_trip(rtt);
+        self.schedule.expedite(at);
+    }
+
     /// Returns when to call [`Receiver::poll_report`]: an instant that has passed means at once.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.schedule.due()

@@ -69,6 +69,15 @@ impl Schedule {
         }
     }
 
+    /// Ends the present interval at `at`.
+    pub(crate) fn expedite(&mut self, at: Instant) {
+        self.timer = self.timer.map(|timer| timer.min(at));
+        self.settled = Instant::ZERO;
+        if self.data {
+            self.due = self.due.min(at);
+        }
+    }
+
     /// Returns when the timer must be served; `None` while there is nothing to report.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.data.then_some(self.due)

@@ -67,6 +67,8 @@ pub struct Sender {
     sent_since_timer: bool,
     /// The largest rate that the application can use.
     ceiling: Rate,
+    /// The largest rate that other reports than feedback support.
+    held: Rate,
     pacer: Pacer,
     small_packets: Option<SmallPackets>,
 }
@@ -100,6 +102,7 @@ impl Sender {
             nofeedback: now + FIRST_NOFEEDBACK,
             sent_since_timer: false,
             ceiling: MAX_RATE,
+            held: MAX_RATE,
             pacer: Pacer::new(config.max_credit, allowed, None),
             small_packets: config.small_packets.then(SmallPackets::default),
             config,
@@ -237,6 +240,13 @@ impl Sender {
         }
     }
 
+    /// Holds X and X_inst to a rate that other reports than feedback support, until the next call.
+    pub fn hold(&mut self, held: Rate) {
+        self.held = (held / self.payload_share).min(MAX_RATE).max(self.floor);
+        self.set_rate(self.allowed, self.bound);
+        self.set_pace();
+    }
+
     /// Returns X, the allowed rate: between s/64 and 10¹² bytes a second (RFC 5348 §4.3), less the share of headers
     /// where they count ([`SenderConfig::small_packets`]).
     pub fn allowed_rate(&self) -> Rate {
@@ -339,7 +349,9 @@ impl Sender {
 
     fn set_rate(&mut self, rate: Rate, bound: Bound) {
         let floor = self.floor;
-        (self.allowed, self.bound) = if rate > self.ceiling {
+        (self.allowed, self.bound) = if rate > self.held && self.held < self.ceiling {
+            (self.held, Bound::ReceiveRate)
+        } else if rate > self.ceiling {
             (self.ceiling, Bound::Application)
         } else if rate > floor {
             (rate, bound)
@@ -351,7 +363,7 @@ impl Sender {
     /// Passes X_inst and R to the pacer and to the data-limited rules, which need them for every packet.
     fn set_pace(&mut self) {
         let rate = if self.config.oscillation_reduction {
-            let rate = self.allowed * self.rtt.oscillation_factor();
+            let rate = (self.allowed * self.rtt.oscillation_factor()).min(self.held);
             let floor = match self.config.standard {
                 Standard::Rfc5348 => self.floor,
                 // RFC 3448 §4.5 has no floor.

@@ -87,6 +87,8 @@ pub struct Arrivals<const N: usize> {
     reported_end: u64,
     /// The first and the last arrival since that report among the packets that were not plainly the next in order.
     others: [Instant; 2],
+    /// The number after the last packet that was too late for a report.
+    too_late: u64,
     /// Packets from this number on need more than the plain path.
     news: u64,
     /// The arrival of this packet or a higher one makes a hole a loss.
@@ -129,6 +131,7 @@ impl<const N: usize> Arrivals<N> {
             again: 0,
             reported_end: 0,
             others: NONE,
+            too_late: u64::MAX,
             news: 0,
             loss: u64::MAX,
             quiet_until: Instant::ZERO,
@@ -165,6 +168,9 @@ impl<const N: usize> Arrivals<N> {
     #[inline(never)]
     fn handle_news(&mut self, arrival: &Arrival) -> bool {
         let &Arrival { seq, at, ecn, .. } = arrival;
+        if seq + self.limit < self.end && core::mem::replace(&mut self.too_late, seq + 1) == seq {
+            self.turn_back(seq);
+        }
         let slot = &mut self.slots[seq as usize % N];
         if slot.holds(seq) {
             if ecn.is_marked() {
@@ -203,6 +209,14 @@ impl<const N: usize> Arrivals<N> {
         true
     }
 
+    /// Returns to the number `seq`, because two packets in a row are further behind the highest than a report reaches.
+    /// The highest was forged, or no packet near it would be reported either.
+    fn turn_back(&mut self, seq: u64) {
+        (self.end, self.whole_from, self.loss) = (seq, seq, u64::MAX);
+        self.unreported = self.unreported.min(seq);
+        self.reported_end = self.reported_end.min(seq);
+    }
+
     /// Makes a report due with the arrival of this packet.
     #[inline(never)]
     fn call_for_report(&mut self, arrival: &Arrival) {
@@ -227,6 +241,15 @@ impl<const N: usize> Arrivals<N> {
             self.due = at;
             self.timer = Instant::MAX;
         }
+    }
+
+    /// Replaces R, which was wrong, by `rtt`, and ends the time between two reports at `at`.
+    pub fn correct_round_trip(&mut self, at: Instant, rtt: Duration) {
+        (self.rtt, self.interval) = (Some(rtt), rtt.into());
+        if self.timer < Instant::MAX {
+            self.timer = self.timer.min(at);
+        }
+        self.quiet_until = self.quiet_until.min(at);
     }
 
     /// Returns when to call [`Arrivals::poll_report`]: an instant that has passed means at once.

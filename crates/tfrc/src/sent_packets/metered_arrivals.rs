@@ -7,7 +7,6 @@ use core::time::Duration;
 
 use super::ack_vector::AckVector;
 use super::arrivals::{Arrivals, ReportSpan};
-use super::packet_status::PacketStatus;
 use crate::receiver::{Arrival, RateMeter};
 use crate::time::{Instant, Nanos};
 use crate::units::Bytes;
@@ -68,6 +67,12 @@ impl<const N: usize> MeteredArrivals<N> {
         is_new
     }
 
+    /// Replaces R, which was wrong, as [`Arrivals::correct_round_trip`] does.
+    pub fn correct_round_trip(&mut self, at: Instant, rtt: Duration) {
+        self.arrivals.correct_round_trip(at, rtt);
+        self.rounds.until = self.rounds.until.min(at);
+    }
+
     /// Returns the record of arrivals, which also decides when a report is due.
     pub const fn arrivals(&self) -> &Arrivals<N> {
         &self.arrivals
@@ -93,14 +98,11 @@ impl<const N: usize> MeteredArrivals<N> {
         let arrivals = &self.arrivals;
         let new = end.saturating_sub(news).max(span.first)..end;
         self.bits.append(new, |first| arrivals.eight_bits(first));
-        let delay = match arrivals.status(end - 1) {
-            PacketStatus::Arrived { at: Some(at), .. } => now.saturating_since(at),
-            PacketStatus::Arrived { at: None, .. } | PacketStatus::Missing => Duration::ZERO,
-        };
         let vector = AckVector {
             first: span.first as u16,
             receive_rate: self.meter.report(arrivals.round_trip_time()),
-            delay,
+            // The highest number may be that of a forged packet, after which others arrived.
+            delay: now.saturating_since(last),
         };
         (span, vector)
     }
@@ -172,6 +174,7 @@ impl Bits {
 mod tests {
     use super::*;
     use crate::Ecn;
+    use crate::sent_packets::PacketStatus;
     use crate::units::Rate;
     use proptest::prelude::*;
     use std::boxed::Box;

@@ -96,6 +96,8 @@ pub struct SentPacketTracker<const N: usize> {
     suspicions: Suspicions,
     /// The value of [`RefusedArrivals::never_sent`] when reports were last settled.
     judged_claims: u64,
+    /// True if an arrival of a number that was left out was reported since then.
+    claims_left_out: bool,
     is_trusting: bool,
 }
 
@@ -139,6 +141,7 @@ impl<const N: usize> SentPacketTracker<N> {
             believed_delay: BelievedDelay::default(),
             suspicions: Suspicions::default(),
             judged_claims: 0,
+            claims_left_out: false,
             is_trusting: false,
         }
     }

@@ -88,16 +88,16 @@ impl Receivable {
         let bound = self.bound();
         self.echoed.rotate_right(1);
         self.echoed[0] = Some(sent_at);
-        match bound {
-            Some(bound) if claimed > bound => {
-                self.capped += 1;
-                if claimed > bound * SUSPECT_EXCESS {
-                    self.suspicions.excesses.record(sent_at);
-                }
-                bound
-            }
-            _ => claimed,
+        let Some(bound) = bound else {
+            return claimed;
+        };
+        if claimed > bound * SUSPECT_EXCESS {
+            self.suspicions.excesses.record(sent_at);
+        } else {
+            self.suspicions.excesses.refute();
         }
+        self.capped += u64::from(claimed > bound);
+        claimed.min(bound)
     }
 
     /// Returns the number of claims that were reduced to the bound.

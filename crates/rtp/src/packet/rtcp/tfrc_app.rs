@@ -69,6 +69,11 @@ impl Reception {
         }
     }
 
+    /// Returns the delay as a duration.
+    pub const fn delay(&self) -> Duration {
+        Duration::from_micros(self.delay_micros as u64)
+    }
+
     /// Returns the same report in TFRC's own message, about the packet with this timestamp.
     pub const fn about(&self, timestamp: u32) -> TfrcFeedback {
         TfrcFeedback {

@@ -1,6 +1,8 @@
 //! The peer of a session: one address, one synchronisation source, and the rules for its successor.
 
 mod succession;
+#[cfg(test)]
+mod tests;
 pub(in crate::session) mod unexpected_media;
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -20,6 +22,14 @@ pub(in crate::session) const ADDRESS_SILENCE: Duration = Duration::from_secs(5);
 
 /// The silence after which a peer is gone: five times the unreduced RTCP interval (RFC 3550 §6.3.5).
 pub(in crate::session) const MEMBER_TIMEOUT: Duration = Duration::from_secs(25);
+
+/// Media of a rate that video can use, and the reports about it, have no longer gaps. A BYE is believed after as long a
+/// silence of its source.
+const RUNNING_GAP: Duration = Duration::from_millis(500);
+/// Datagrams of the source after its BYE that show a forgery: one may have been overtaken by the BYE.
+const WITNESSES: u32 = 2;
+/// A source without proof gets at most this multiple of the bytes that arrived from it (RFC 9000 §8.1).
+const MAX_AMPLIFICATION: usize = 3;
 
 /// The half of an IPv6 address that names a network (RFC 4291 §2.5.1).
 const NETWORK: u128 = !0 << 64;
@@ -44,11 +54,16 @@ struct Latched {
     ssrc: u32,
     heard: Instant,
     left: bool,
+    /// The time of a BYE that is not believed yet, and the datagrams of the source since then.
+    bye: Option<(Instant, u32)>,
     /// A second packet continued the first (RFC 3550 §A.1).
     confirmed: bool,
-    /// The bytes received from the peer less those sent, until it is confirmed: a forged packet is never answered
-    /// with more bytes than its own.
+    /// RTCP from the address named our source, so that the peer receives there what we send.
+    proven: bool,
+    /// The bytes that the peer may get until it is proven.
     allowance: usize,
+    /// The media packets since the first one of the rival.
+    packets: u32,
     /// Another source that reported about us, and has not been followed by the peer's own source since.
     aside: Option<u32>,
     /// Further sources of the same endpoint, by which it reports.
@@ -61,14 +76,29 @@ struct Latched {
 #[derive(Debug)]
 pub(in crate::session) struct Peer {
     configured: Option<SocketAddr>,
+    /// The configured peer continued from an address that nobody configured.
+    is_elsewhere: bool,
     latched: Option<Latched>,
+    rival: Option<Rival>,
+}
+
+/// A source of media beside a peer that nothing proved.
+#[derive(Clone, Copy, Debug)]
+struct Rival {
+    address: SocketAddr,
+    ssrc: u32,
+    since: Instant,
+    sequence: u16,
+    packets: u32,
 }
 
 impl Peer {
     pub(in crate::session) const fn new(configured: Option<SocketAddr>) -> Self {
         Self {
             configured,
+            is_elsewhere: false,
             latched: None,
+            rival: None,
         }
     }
 
@@ -138,18 +168,71 @@ impl Peer {
         }
     }
 
+    /// Returns true if the peer yields to another source at its address, which shows that it hears us: nothing proved the
+    /// peer, and its media does not run.
+    pub(in crate::session) fn yields_to_proof(&self, now: Instant, source: SocketAddr) -> bool {
+        self.latched.is_some_and(|peer| {
+            let is_running = now.saturating_since(peer.heard) < RUNNING_GAP;
+            same(peer.address, source) && !peer.proven && !is_running
+        })
+    }
+
+    /// Records media of a stranger, and returns true if the peer yields to it: nothing proved the peer, and it sent
+    /// fewer packets than the stranger since the first one of these, for as long as running media has no gap. A running
+    /// stream thus outlives a forger, and a forger who came first keeps nobody out.
+    pub(in crate::session) fn yields_to_media(
+        &mut self,
+        now: Instant,
+        source: SocketAddr,
+        (ssrc, sequence): (u32, u16),
+    ) -> bool {
+        if self.configured.is_some_and(|peer| !same(peer, source)) {
+            return false;
+        }
+        let Some(peer) = self.latched.as_mut().filter(|peer| !peer.proven) else {
+            return false;
+        };
+        let before = self.rival.filter(|rival| {
+            let is_next = rival.sequence.wrapping_add(1) == sequence;
+            is_next && rival.ssrc == ssrc && same(rival.address, source)
+        });
+        if before.is_none() {
+            peer.packets = 0;
+        }
+        let rival = Rival {
+            address: source,
+            ssrc,
+            since: before.map_or(now, |rival| rival.since),
+            sequence,
+            packets: before.map_or(0, |rival| rival.packets).saturating_add(1),
+        };
+        self.rival = Some(rival);
+        now.saturating_since(rival.since) >= RUNNING_GAP && rival.packets > peer.packets
+    }
+
+    /// Records RTCP from the peer that names our source.
+    pub(in crate::session) fn prove(&mut self) {
+        if let Some(peer) = &mut self.latched {
+            peer.proven = true;
+        }
+    }
+
     /// Makes `ssrc` at `source` the peer.
     pub(in crate::session) fn latch(&mut self, now: Instant, source: SocketAddr, ssrc: u32) {
+        self.rival = None;
         self.latched = Some(Latched {
             address: source,
             ssrc,
             heard: now,
             left: false,
+            bye: None,
             confirmed: self.configured.is_some(),
+            proven: false,
             allowance: 0,
             aside: None,
             reporters: [None; 2],
             elsewhere: None,
+            packets: 0,
         });
     }
 
@@ -175,12 +258,13 @@ impl Peer {
         })
     }
 
-    /// Follows the peer to another address, which is to be confirmed anew.
+    /// Follows the peer to another address, where it is to prove anew that it hears us.
     pub(in crate::session) fn follow(&mut self, address: SocketAddr) {
         if let Some(peer) = &mut self.latched {
             (peer.address, peer.elsewhere) = (address, None);
-            (peer.confirmed, peer.allowance) = (false, 0);
+            (peer.confirmed, peer.proven, peer.allowance) = (false, false, 0);
         }
+        self.is_elsewhere = self.configured.is_some();
         self.configured = self.configured.map(|_| address);
     }
 
@@ -193,12 +277,18 @@ impl Peer {
         let Some(peer) = &mut self.latched else {
             return;
         };
-        peer.allowance = peer.allowance.saturating_add(size);
+        let answer = size.saturating_mul(MAX_AMPLIFICATION);
+        peer.allowance = peer.allowance.saturating_add(answer);
         if peer.ssrc != ssrc && !peer.reporters.contains(&Some(ssrc)) {
             peer.aside = Some(ssrc);
             return;
         }
         peer.heard = now.max(peer.heard);
+        peer.packets = peer.packets.saturating_add(1);
+        peer.bye = peer
+            .bye
+            .map(|(at, heard)| (at, heard + u32::from(at < now)))
+            .filter(|(_, heard)| *heard < WITNESSES);
         if let Some(aside) = peer.aside.take() {
             peer.reporters = [Some(aside), peer.reporters[0]];
         }
@@ -234,18 +324,35 @@ impl Peer {
         }
     }
 
-    /// Records the BYE of the peer.
+    /// Records the BYE of the peer, which may be forged as long as the peer goes on.
     pub(in crate::session) fn handle_bye(&mut self, now: Instant) {
-        if let Some(peer) = &mut self.latched {
-            peer.left = true;
-            peer.heard = now.max(peer.heard);
+        if let Some(peer) = &mut self.latched
+            && !peer.left
+        {
+            peer.bye.get_or_insert((now, 0));
         }
     }
 
-    /// Returns true if `size` bytes may be sent to the peer.
+    /// Returns when a BYE is believed unless the peer goes on.
+    pub(in crate::session) fn bye_expiry(&self) -> Option<Instant> {
+        Some(self.latched?.bye?.0 + RUNNING_GAP)
+    }
+
+    /// Believes a BYE if it is time, and returns true if so.
+    pub(in crate::session) fn check_bye(&mut self, now: Instant) -> bool {
+        let is_due = self.bye_expiry().is_some_and(|expiry| expiry <= now);
+        if let Some(peer) = self.latched.as_mut().filter(|_| is_due) {
+            (peer.left, peer.bye) = (true, None);
+        }
+        is_due
+    }
+
+    /// Returns true if `size` bytes may be sent to the peer. A configured address needs no proof.
     pub(in crate::session) fn allows(&self, size: usize) -> bool {
-        self.latched
-            .is_none_or(|peer| peer.confirmed || peer.allowance >= size)
+        (self.configured.is_some() && !self.is_elsewhere)
+            || self
+                .latched
+                .is_none_or(|peer| peer.proven || peer.allowance >= size)
     }
 
     /// Records that `size` bytes were sent to the peer.
@@ -259,97 +366,4 @@ impl Peer {
 /// Compares addresses: a socket for both families maps IPv4 addresses, and may add a flow label.
 fn same(a: SocketAddr, b: SocketAddr) -> bool {
     a.port() == b.port() && a.ip().to_canonical() == b.ip().to_canonical()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const A: &str = "192.0.2.1:5004";
-    const B: &str = "192.0.2.2:5004";
-
-    fn at(address: &str) -> SocketAddr {
-        address.parse().unwrap()
-    }
-
-    fn latched() -> Peer {
-        let mut peer = Peer::new(None);
-        peer.latch(Instant::ZERO, at(A), 1);
-        peer.confirm();
-        peer
-    }
-
-    #[test]
-    fn a_configured_peer_is_the_only_address() {
-        let peer = Peer::new(Some(at(A)));
-        assert_eq!(peer.origin(Instant::ZERO, at(A), 1), Origin::New);
-        let mapped = at("[::ffff:192.0.2.1]:5004");
-        assert_eq!(peer.origin(Instant::ZERO, mapped, 1), Origin::New);
-        let stranger = Origin::Stranger(Ignored::WrongSource);
-        assert_eq!(peer.origin(Instant::from_secs(60), at(B), 1), stranger);
-    }
-
-    #[test]
-    fn a_new_source_waits_for_the_old_one_to_fall_silent() {
-        let peer = latched();
-        let early = Instant::ZERO + SSRC_SILENCE - Duration::from_nanos(1);
-        assert_eq!(
-            peer.origin(early, at(A), 2),
-            Origin::Stranger(Ignored::WrongSsrc)
-        );
-        assert_eq!(
-            peer.origin(Instant::ZERO + SSRC_SILENCE, at(A), 2),
-            Origin::Successor
-        );
-        assert_eq!(
-            peer.origin(Instant::ZERO + SSRC_SILENCE, at(B), 1),
-            Origin::Stranger(Ignored::WrongSource)
-        );
-        assert_eq!(
-            peer.origin(Instant::ZERO + ADDRESS_SILENCE, at(B), 1),
-            Origin::Successor
-        );
-    }
-
-    #[test]
-    fn a_bye_opens_the_door_to_others_at_once_and_to_itself_later() {
-        let mut peer = latched();
-        peer.handle_bye(Instant::ZERO);
-        assert_eq!(peer.origin(Instant::ZERO, at(A), 2), Origin::Successor);
-        assert_eq!(peer.origin(Instant::ZERO, at(B), 2), Origin::Successor);
-        assert_eq!(
-            peer.origin(Instant::ZERO, at(A), 1),
-            Origin::Stranger(Ignored::WrongSsrc)
-        );
-        assert_eq!(
-            peer.origin(Instant::ZERO + SSRC_SILENCE, at(A), 1),
-            Origin::Successor
-        );
-    }
-
-    #[test]
-    fn another_port_is_the_same_host_and_another_address_is_not() {
-        let host = |address| {
-            let mut peer = latched();
-            peer.latch(Instant::ZERO, at(address), 2);
-            peer.host()
-        };
-        assert_eq!(host("192.0.2.1:6000"), latched().host());
-        assert_eq!(host("[::ffff:192.0.2.1]:5004"), latched().host());
-        assert_ne!(host(B), latched().host());
-        assert_eq!(host("[2001:db8::1]:5004"), host("[2001:db8::f:2]:5004"));
-        assert_ne!(host("[2001:db8::1]:5004"), host("[2001:db8:0:1::1]:5004"));
-    }
-
-    #[test]
-    fn an_unconfirmed_peer_gets_no_more_than_it_sent() {
-        let mut peer = Peer::new(None);
-        peer.latch(Instant::ZERO, at(A), 1);
-        peer.handle_heard(Instant::ZERO, 1, 100);
-        assert!(peer.allows(100));
-        peer.handle_sent(60);
-        assert!(!peer.allows(60));
-        peer.confirm();
-        assert!(peer.allows(60));
-    }
 }

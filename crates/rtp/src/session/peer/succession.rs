@@ -14,7 +14,6 @@ impl Session {
         let present = self.peer.is_present();
         if let Some(outbound) = &mut self.outbound
             && outbound.has_given_up()
-            && !outbound.has_caught_a_lie()
             && present
         {
             outbound.resume(now);
@@ -59,6 +58,5 @@ impl Session {
             outbound.replace_receiver(self.now, from, to);
         }
         self.emit(EventKind::PeerChanged { address, ssrc });
-        self.emit_lie(true);
     }
 }

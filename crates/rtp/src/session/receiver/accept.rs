@@ -69,6 +69,15 @@ impl Session {
                 }
                 self.follow(datagram.source);
             }
+            Origin::Stranger(_)
+                if self.peer.yields_to_media(
+                    self.now,
+                    datagram.source,
+                    (header.ssrc, header.sequence),
+                ) =>
+            {
+                self.latch(datagram.source, header.ssrc);
+            }
             Origin::Stranger(kind) => {
                 let (ignored, last) = (datagram.source, self.peer.heard());
                 if kind == Ignored::WrongSource
@@ -94,7 +103,7 @@ impl Session {
             payload: rtp.payload(),
             arrival: packet.arrival,
             send_time: packet.timing.map(|timing| timing.send_time),
-            rtt: packet.timing.and_then(|timing| timing.rtt()),
+            rtt: self.inbound.as_ref().and_then(Inbound::round_trip_time),
         }))
     }
 

@@ -8,6 +8,7 @@ use tfrc::units::Bytes;
 use tfrc::{Arrival, Ecn};
 
 use super::reporter::Reporter;
+use super::witness::Witnessed;
 use crate::ntp::NtpTime;
 use crate::packet::ext::RttSendTs;
 use crate::packet::rtcp::FeedbackMode;
@@ -17,13 +18,32 @@ use crate::session::config::ReceiveConfig;
 use crate::session::peer::MEMBER_TIMEOUT;
 use crate::session::statistics::Ignored;
 
-/// The greatest difference between the send times of a packet and the newest one. Reordering is far shorter, so an
-/// older packet is a replayed recording.
-const MAX_AGE_MICROS: u32 = 2_000_000;
-/// The greatest lead of a sender over its clock: a queue of this length may drain.
-const MAX_LEAD_MICROS: u64 = 10_000_000;
+/// The greatest difference between the send times of a packet and the newest one, and the most by which a packet may
+/// lead the sender's clock. Reordering is far shorter, so an older packet is a replayed recording. A packet that leads
+/// by more needs a second one.
+const MAX_AGE_MICROS: i64 = 2_000_000;
 /// The silence after which the sender's clock is believed anew: either end may have been suspended.
 const CLOCK_PATIENCE: Duration = Duration::from_secs(2);
+
+/// The departure of a packet on the sender's clock, in microseconds modulo 2^32, and its arrival.
+#[derive(Clone, Copy, Debug)]
+struct Departure {
+    send_time: u32,
+    arrival: Instant,
+}
+
+impl Departure {
+    /// Returns true if a packet may follow this one while the sender's clock runs.
+    fn continues(self, next: Self) -> bool {
+        let ahead = i64::from(next.send_time.wrapping_sub(self.send_time).cast_signed());
+        let elapsed = next.arrival.saturating_since(self.arrival).as_micros() as i64;
+        (-MAX_AGE_MICROS..=elapsed + MAX_AGE_MICROS).contains(&ahead)
+    }
+
+    fn is_before(self, next: Self) -> bool {
+        next.send_time.wrapping_sub(self.send_time).cast_signed() >= 0
+    }
+}
 
 /// A media packet of a source, as it arrived.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +56,15 @@ pub(in crate::session) struct Packet {
     pub(in crate::session) arrival: Instant,
     pub(in crate::session) size: usize,
     pub(in crate::session) ecn: Ecn,
+}
+
+impl Packet {
+    fn departure(&self) -> Option<Departure> {
+        self.timing.map(|timing| Departure {
+            send_time: timing.send_time,
+            arrival: self.arrival,
+        })
+    }
 }
 
 /// The state of one source of media.
@@ -53,9 +82,15 @@ pub(in crate::session) struct Inbound {
     first: u64,
     received: u64,
     /// The newest send time, and its arrival.
-    newest: Option<(u32, Instant)>,
+    newest: Option<Departure>,
+    /// The send time of the last packet that led the sender's clock.
+    leading: Option<Departure>,
+    /// The newest send time before the last jump, to which the clock may return.
+    before_jump: Option<Departure>,
     /// The arrival of the last packet.
     arrived: Option<Instant>,
+    /// R, which the sender states.
+    rtt: Witnessed<Duration>,
     /// The relative transit time of the last packet, in ticks of the media clock (RFC 3550 §A.8).
     transit: Option<u32>,
     /// Sixteen times the jitter.
@@ -84,7 +119,10 @@ impl Inbound {
             first: u64::MAX,
             received: 0,
             newest: None,
+            leading: None,
+            before_jump: None,
             arrived: None,
+            rtt: Witnessed::default(),
             transit: None,
             jitter: 0,
             prior: (0, 0),
@@ -95,6 +133,7 @@ impl Inbound {
     /// Handles a packet, and returns its extended sequence number or the reason for which it is ignored.
     pub(in crate::session) fn handle_media(&mut self, packet: &Packet) -> Result<u64, Ignored> {
         self.check_age(packet)?;
+        let highest = self.extender.highest();
         let sequence = self
             .extender
             .extend(packet.header.sequence)
@@ -108,6 +147,10 @@ impl Inbound {
             self.reporter.end_frame(packet.arrival);
         }
         self.first = self.first.min(sequence);
+        if let Some(highest) = highest.filter(|highest| Extender::is_jump(*highest, sequence)) {
+            // The numbers between are not those of packets (RFC 3550 §A.1).
+            self.first += sequence - highest - 1;
+        }
         self.received += 1;
         self.update_jitter(packet);
         Ok(sequence)
@@ -124,6 +167,12 @@ impl Inbound {
 
     /// Counts a packet for TFRC, by its transport-wide number if it has one.
     fn count(&mut self, packet: &Packet, sequence: u64) -> Result<(), Ignored> {
+        // Where sender reports state R, media may be another's.
+        if let Some(rtt) = packet.timing.and_then(|timing| timing.rtt())
+            && !self.reporter.needs_reception_report()
+        {
+            self.handle_round_trip(packet.arrival, rtt);
+        }
         let seq = match &mut self.transport {
             Some(transport) => {
                 let number = packet.transport.ok_or(Ignored::MissingExtension)?;
@@ -131,13 +180,13 @@ impl Inbound {
             }
             None => sequence,
         };
-        let send_time = packet.timing.map(|timing| timing.send_time);
+        let departure = packet.departure();
         let is_new = self.reporter.handle_data(&Arrival {
             seq,
             at: packet.arrival,
             // Reports of arrivals do without it.
-            timestamp: send_time.unwrap_or_default(),
-            rtt: packet.timing.and_then(|timing| timing.rtt()),
+            timestamp: departure.map_or(0, |departure| departure.send_time),
+            rtt: self.rtt.believed(),
             size: Bytes::from(packet.size),
             ecn: packet.ecn,
         });
@@ -145,17 +194,40 @@ impl Inbound {
             return Err(Ignored::Duplicate);
         }
         self.arrived = Some(packet.arrival);
-        let Some(send_time) = send_time else {
+        let Some(departure) = departure else {
             return Ok(());
         };
-        if self
-            .newest
-            .is_none_or(|(newest, _)| send_time.wrapping_sub(newest).cast_signed() >= 0)
+        if self.newest.is_none_or(|newest| newest.is_before(departure))
             || self.is_quiet(packet.arrival)
         {
-            self.newest = Some((send_time, packet.arrival));
+            self.newest = Some(departure);
         }
         Ok(())
+    }
+
+    /// Records R as the sender states it.
+    ///
+    /// R moves by a tenth of a sample (RFC 5348 §4.3), so it may rise at once, which needs a second witness, and falls by a
+    /// tenth a report. Where a packet states less than half, one of the two is false: the believed R falls as fast as a
+    /// true one could, while each packet is reported.
+    pub(in crate::session) fn handle_round_trip(&mut self, now: Instant, stated: Duration) {
+        let before = self.rtt.believed();
+        let falls = |from: Duration, to: Duration| to < from / 2;
+        let least = before.filter(|before| falls(*before, stated));
+        let rtt = least.map_or(stated, |before| before - before / 10);
+        let is_near = |a: Duration, b: Duration| !falls(a, b) && !falls(b, a);
+        if stated.is_zero() || !self.rtt.observe(rtt, is_near) {
+            return;
+        }
+        self.reporter.handle_round_trip(rtt);
+        if before.is_some_and(|before| falls(before, stated) || falls(rtt, before)) {
+            self.reporter.correct_round_trip(now, rtt);
+        }
+    }
+
+    /// Returns the sender's round-trip time, once it stated one.
+    pub(in crate::session) fn round_trip_time(&self) -> Option<Duration> {
+        self.rtt.believed()
     }
 
     /// Returns the synchronisation source.
@@ -266,30 +338,36 @@ impl Inbound {
 
     fn is_quiet(&self, now: Instant) -> bool {
         self.newest
-            .is_none_or(|(_, at)| now.saturating_since(at) >= CLOCK_PATIENCE)
+            .is_none_or(|newest| now.saturating_since(newest.arrival) >= CLOCK_PATIENCE)
     }
 
-    fn check_age(&self, packet: &Packet) -> Result<(), Ignored> {
-        match packet.timing {
-            Some(timing) if self.is_replay(timing.send_time, packet.arrival) => {
-                Err(Ignored::Replayed)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Returns true if a packet with this send time cannot arrive now from a sender whose clock runs.
-    fn is_replay(&self, send_time: u32, now: Instant) -> bool {
-        let Some((newest, at)) = self.newest else {
-            return false;
+    /// Refuses a packet whose send time jumps.
+    ///
+    /// A jump ahead is believed from its second witness in a row on, and so is the return to the time before it. A
+    /// recording that is replayed has many witnesses, but lies behind.
+    fn check_age(&mut self, packet: &Packet) -> Result<(), Ignored> {
+        let Some(next) = packet.departure() else {
+            return Ok(());
         };
-        if self.is_quiet(now) {
-            return false;
+        let leading = self.leading.take();
+        let Some(newest) = self.newest.filter(|_| !self.is_quiet(next.arrival)) else {
+            return Ok(());
+        };
+        if newest.continues(next) {
+            return Ok(());
         }
-        let elapsed = now.saturating_since(at).as_micros() as u64;
-        let ahead = u64::from(send_time.wrapping_sub(newest));
-        let behind = newest.wrapping_sub(send_time);
-        behind > MAX_AGE_MICROS && ahead > elapsed + MAX_LEAD_MICROS
+        let returns = self
+            .before_jump
+            .is_some_and(|before| before.continues(next));
+        if !returns && !newest.is_before(next) {
+            return Err(Ignored::Replayed);
+        }
+        if leading.is_none_or(|leading| !leading.continues(next)) {
+            self.leading = Some(next);
+            return Err(Ignored::Replayed);
+        }
+        (self.before_jump, self.newest) = (Some(newest), Some(next));
+        Ok(())
     }
 
     /// Updates the jitter by RFC 3550 §A.8, in integers.

@@ -6,3 +6,4 @@ pub(in crate::session) mod inbound;
 mod repair;
 pub(in crate::session) mod reporter;
 mod transit_meter;
+pub(in crate::session) mod witness;

@@ -116,10 +116,23 @@ impl Reporter {
         }
     }
 
-    /// Records the round-trip time of a sender report.
-    pub(in crate::session) fn handle_round_trip(&mut self, told: Option<Duration>) {
+    /// Records the round-trip time of a sender report, which sets the time between reports where media states none.
+    pub(in crate::session) fn handle_round_trip(&mut self, told: Duration) {
         if let Self::App { rtt, .. } = self {
-            *rtt = told.or(*rtt);
+            *rtt = Some(told);
+        }
+    }
+
+    /// Replaces R, which was wrong, by `rtt`, and ends the time between two reports at `at`.
+    pub(in crate::session) fn correct_round_trip(&mut self, at: Instant, rtt: Duration) {
+        match self {
+            Self::Tfrc(receiver, _) | Self::App { receiver, .. } => {
+                receiver.correct_round_trip(at, rtt);
+            }
+            Self::Ccfb(arrivals) | Self::Twcc { arrivals, .. } => {
+                arrivals.correct_round_trip(at, rtt);
+            }
+            Self::Sack(metered) => metered.correct_round_trip(at, rtt),
         }
     }
 

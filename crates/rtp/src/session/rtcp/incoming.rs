@@ -30,10 +30,13 @@ impl Session {
         };
         let peer = self.peer.address().filter(reports_for);
         let source = peer.unwrap_or(datagram.source);
-        let origin = if is_about_us {
-            self.peer.reporter(self.now, source, author)
-        } else {
-            self.peer.origin(self.now, source, author)
+        let origin = match self.peer.origin(self.now, source, author) {
+            Origin::Stranger(_) if is_about_us && self.peer.yields_to_proof(self.now, source) => {
+                self.latch(source, author);
+                Origin::Known
+            }
+            _ if is_about_us => self.peer.reporter(self.now, source, author),
+            origin => origin,
         };
         match origin {
             Origin::Known => {}
@@ -46,6 +49,9 @@ impl Session {
             Origin::New | Origin::Successor => return Err(Ignored::WrongSsrc),
             Origin::Stranger(kind) => return Err(kind),
         }
+        if is_about_us {
+            self.peer.prove();
+        }
         if compound.is_full() {
             self.rtcp.handle_received(datagram.payload.len());
         }
@@ -53,13 +59,15 @@ impl Session {
         let reports = self
             .handle_arrivals(&compound)
             .and_then(|()| self.handle_reception(&compound, block.as_ref()));
-        for packet in compound.packets() {
-            self.handle_packet(&packet)?;
-        }
-        reports?;
+        // A packet that is refused takes no other with it: feedback that forged feedback overtook would otherwise hide
+        // the reception report that contradicts it.
+        let handled = compound.packets().fold(reports, |handled, packet| {
+            handled.and(self.handle_packet(&packet))
+        });
         if let Some(block) = block {
             self.handle_block(&block);
         }
+        handled?;
         self.peer
             .handle_heard(self.now, author, datagram.payload.len());
         self.statistics.rtcp_received += 1;
@@ -103,7 +111,7 @@ impl Session {
             }
             Packet::Application(app) if app.name == tfrc_app::NAME => self.handle_app(app),
             Packet::Bye(bye) if bye.sources().any(|source| Some(source) == self.peer.ssrc()) => {
-                self.handle_bye();
+                self.peer.handle_bye(self.now);
                 Ok(())
             }
             Packet::ReceiverReport(..)
@@ -139,16 +147,16 @@ impl Session {
         if let (Some(TfrcApp::RoundTrip(micros)), Some(inbound)) = (told, &mut self.inbound)
             && inbound.ssrc() == app.ssrc
         {
-            let rtt = Duration::from_micros(micros.into());
-            inbound
-                .reporter_mut()
-                .handle_round_trip((!rtt.is_zero()).then_some(rtt));
+            inbound.handle_round_trip(self.now, Duration::from_micros(micros.into()));
         }
         Ok(())
     }
 
-    fn handle_bye(&mut self) {
-        self.peer.handle_bye(self.now);
+    /// Believes the BYE of a peer that has been silent since.
+    pub(in crate::session) fn check_bye(&mut self) {
+        if !self.peer.check_bye(self.now) {
+            return;
+        }
         if let Some(outbound) = &mut self.outbound {
             // The receiver may return, and will not send first: we probe as before its first packet.
             outbound.restart(self.now);

@@ -44,7 +44,7 @@ impl Session {
         let trace = handle(outbound);
         self.statistics.receive_rates_capped += outbound.capped() - capped;
         if lie.is_none() {
-            self.emit_lie(false);
+            self.emit_lie();
         }
         self.count_feedback(trace?);
         Ok(())
@@ -131,7 +131,7 @@ impl Session {
         let trace = outbound.settle_arrivals(now);
         let uses_ecn = outbound.uses_ecn();
         if lie.is_none() {
-            self.emit_lie(false);
+            self.emit_lie();
         }
         if used_ecn && !uses_ecn {
             self.emit(EventKind::MarksLost);
@@ -155,9 +155,10 @@ impl Session {
         }
     }
 
-    /// Emits an event if the peer lied, or if a receiver at its host lied `again`.
-    pub(in crate::session) fn emit_lie(&mut self, again: bool) {
+    /// Emits an event if the peer lied.
+    fn emit_lie(&mut self) {
         let lie = self.outbound.as_ref().and_then(Outbound::lie);
+        let again = self.outbound.as_ref().is_some_and(Outbound::lies_again);
         if let (Some(lie), Some(address), Some(ssrc)) = (lie, self.peer.address(), self.peer.ssrc())
         {
             self.emit(EventKind::ReceiverLied {

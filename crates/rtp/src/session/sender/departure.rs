@@ -15,7 +15,7 @@ use crate::session::{Closing, Session};
 impl Session {
     /// Returns when the next media packet may leave; a time up to `now` means at once.
     ///
-    /// Returns `None` while no packet may leave: there is no peer, or none that a second packet confirmed; media
+    /// Returns `None` while no packet may leave: there is no peer, or it got three times its bytes without proof; media
     /// stopped; the session is closed or only receives.
     pub fn next_departure(&self, now: Instant) -> Option<Instant> {
         self.departure(now).ok()

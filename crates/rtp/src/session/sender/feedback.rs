@@ -19,6 +19,9 @@ use crate::session::statistics::Ignored;
 /// Counted alone, all but the last would add the time for which they were saved to the round trip. The fraction makes R
 /// wrong by 3 % at most.
 const GROUPING_DIVISOR_OF_RTT: u32 = 32;
+/// A round trip is believed to be as short as this fraction of R. RFC 5348 §4.5 divides by its root, so a forged round trip
+/// of no time would let all leave at once. A queue that drains between two reports shortens R by less.
+const MAX_FALL_OF_RTT: u32 = 16;
 /// The time within which reports are counted together before R is known.
 const GROUPING_TIME_WITHOUT_RTT: Duration = Duration::from_millis(1);
 
@@ -30,9 +33,6 @@ impl Outbound {
         arrival: Instant,
         feedback: TfrcFeedback,
     ) -> Result<Option<Trace>, Ignored> {
-        if self.has_caught_a_lie() {
-            return Err(Ignored::Distrusted);
-        }
         let sent_at = self
             .liveness
             .departure_of(arrival, feedback.timestamp)
@@ -46,10 +46,8 @@ impl Outbound {
         let mut receive_rate = feedback.rate();
         if self.config.verify {
             receive_rate = self.sent.receivable.handle_report(sent_at, receive_rate);
-            if self.sent.receivable.has_caught_a_lie() {
-                self.distrust(now, Lie::ReceiveRate);
-                return Err(Ignored::Distrusted);
-            }
+            let lies = self.sent.receivable.has_caught_a_lie();
+            self.judge(now, lies.then_some(Lie::ReceiveRate))?;
         }
         self.accept_feedback(now);
         self.count_reported();
@@ -77,10 +75,11 @@ impl Outbound {
         self.sample.add_losses(loss_event, 0);
         // The time between the kernel's receipt and this call does not belong to the round trip.
         let waited = now.saturating_since(arrival);
+        let least = sender.rtt().unwrap_or_default() / MAX_FALL_OF_RTT;
         Ok(Some(sender.handle_feedback(
             now,
             &Feedback {
-                sent_at,
+                sent_at: sent_at.min(arrival - least - delay),
                 delay: delay + waited,
                 receive_rate,
                 loss_event_rate,
@@ -99,6 +98,8 @@ impl Outbound {
     ) -> Result<Option<Trace>, Ignored> {
         let sent = self.sent.media.as_ref();
         let sent_at = sent.and_then(|sent| sent.departure_of(block.highest_sequence as u16));
+        // Where a forged packet had the highest number, the report says nothing new of R.
+        let sent_at = sent_at.or(self.rtt().map(|rtt| arrival - rtt - told.delay()));
         let timestamp = sent_at.ok_or(Ignored::StaleFeedback)?.as_micros() as u32;
         self.handle_feedback(now, arrival, told.about(timestamp))
     }
@@ -117,9 +118,6 @@ impl Outbound {
         let Some(departures) = &mut self.sent.departures else {
             return Err(Ignored::StaleFeedback);
         };
-        if self.host.known.lie.is_some() {
-            return Err(Ignored::Distrusted);
-        }
         let refused = departures.refused();
         if !read(departures) {
             return Ok(());
@@ -163,15 +161,13 @@ impl Outbound {
             after.loss_events > before.loss_events,
             after.lost.saturating_sub(before.lost),
         );
-        if departures.has_caught_a_lie() {
-            self.distrust(now, Lie::NeverSent);
-            return Err(Ignored::Distrusted);
-        }
         if departures.loses_marks() {
             self.host.known.loses_marks = true;
         }
+        let lies = departures.has_caught_a_lie();
+        let is_stale = departures.refused() != reports.refused;
+        self.judge(now, lies.then_some(Lie::NeverSent))?;
         let Some(feedback) = feedback else {
-            let is_stale = departures.refused() != reports.refused;
             return if is_stale {
                 Err(Ignored::StaleFeedback)
             } else {
@@ -196,7 +192,15 @@ impl Outbound {
             });
         // The time between the kernel's receipt and this call does not belong to the round trip.
         let delay = feedback.delay + now.saturating_since(reports.arrival);
-        let feedback = Feedback { delay, ..feedback };
+        let least = sender.rtt().unwrap_or_default() / MAX_FALL_OF_RTT;
+        let sent_at = feedback
+            .sent_at
+            .min(reports.arrival - least - feedback.delay);
+        let feedback = Feedback {
+            sent_at,
+            delay,
+            ..feedback
+        };
         Ok(Some(sender.handle_feedback(now, &feedback)))
     }
 }

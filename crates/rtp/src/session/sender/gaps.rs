@@ -48,6 +48,16 @@ impl Gaps {
         }
     }
 
+    /// Returns how many numbers to leave out after a packet, while a receiver that lied is put to the test: one on
+    /// average, so that the test ends within a few frames, and any number, so that the receiver cannot know them.
+    pub(super) fn test_run(&mut self, ends_frame: bool) -> u32 {
+        if ends_frame {
+            (self.random.next_u64() | 1 << 8).trailing_zeros()
+        } else {
+            0
+        }
+    }
+
     /// Counts a packet that leaves, and returns true if a gap ends. A number is left out only between frames,
     /// because payload formats may take a missing number within a frame for a loss.
     pub(super) fn is_next(&mut self, ends_frame: bool) -> bool {

@@ -23,7 +23,7 @@ const LEAST_TOLD_ROUND_TRIP: Duration = Duration::from_millis(10);
 /// The memory of one host.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
-    /// The lie of a receiver at this host, if one was proven.
+    /// The lie of the present receiver, if one was proven.
     pub(super) lie: Option<Lie>,
     /// True if the sender's marks do not return from this host.
     pub(super) loses_marks: bool,

@@ -12,22 +12,23 @@ use super::outbound::Outbound;
 use super::sending_rate::Control;
 
 impl Outbound {
-    /// Replaces the receiver at the host `from` by one at the host `to`. A receiver that lied stays at the
-    /// nofeedback rate.
+    /// Replaces the receiver at the host `from` by one at the host `to`. The successor of a receiver that lied is
+    /// believed, but put to the test at once.
     pub(in crate::session) fn replace_receiver(&mut self, now: Instant, from: IpAddr, to: IpAddr) {
         if from != to {
             self.learn();
             self.host.change(from, to);
             self.feedback.has_feedback = false;
             self.begin(now);
-        } else if !self.has_caught_a_lie() {
+        } else {
             self.restart(now);
         }
     }
 
     /// Records what the present receiver showed, before it is forgotten.
     pub(super) fn learn(&mut self) {
-        self.host.known.suspicions = self.sent.suspicions();
+        self.host.known.suspicions = self.sent.suspicions().inherited();
+        self.host.known.lie = None;
         // A round trip that feedback did not check permits no second flight above the checked rate. A receiver may
         // otherwise gain by leaving and returning.
         if self.feedback.has_feedback {

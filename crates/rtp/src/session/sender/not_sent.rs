@@ -17,7 +17,7 @@ pub enum NotSent {
     ReceivesOnly,
     /// The session sends no repair packets.
     NoRepair,
-    /// The peer sent too few bytes to be answered with more, and no second packet confirmed it.
+    /// The peer sent less than a third of the bytes that it would get, and did not prove that it hears us.
     UnconfirmedPeer,
     /// Media was given up, or a circuit breaker ended it.
     Ended,
@@ -42,7 +42,7 @@ impl fmt::Display for NotSent {
             Self::NoPeer => f.write_str("no peer is known yet"),
             Self::ReceivesOnly => f.write_str("the session sends no media"),
             Self::NoRepair => f.write_str("the session sends no repair packets"),
-            Self::UnconfirmedPeer => f.write_str("the peer is not confirmed by a second packet"),
+            Self::UnconfirmedPeer => f.write_str("the peer has not proven that it hears us"),
             Self::Ended => f.write_str("media was given up, or a circuit breaker ended it"),
             Self::Early { until } => {
                 let seconds = until.saturating_since(Instant::ZERO).as_secs_f64();

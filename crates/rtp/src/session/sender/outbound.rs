@@ -15,7 +15,7 @@ use super::numbering::Numbering;
 use super::path::Path;
 use super::path_sample::{PathSample, PendingSample};
 use super::rate_source::RateSource;
-use super::reception::{REMEMBERED, Reception};
+use super::reception::REMEMBERED;
 use super::sending_rate::{Control, SendingRate};
 use super::sent_history::SentHistory;
 use super::sent_media::SentMedia;
@@ -211,12 +211,19 @@ impl Outbound {
             && may_leave_out
             // Without TFRC, losses are counted by numbers alone, and a left-out number would count as one.
             && self.rate.is_tfrc()
-            && self.traps.gaps.is_next(ends_frame)
         {
-            departures.handle_left_out(now);
-            self.numbering.leave_out();
-            // The left-out number takes the time of a packet, so that it looks like a lost packet.
-            self.rate.handle_sent(now, size);
+            let gaps = &mut self.traps.gaps;
+            let left_out = if departures.suspicions().are_on_probation() {
+                gaps.test_run(ends_frame)
+            } else {
+                gaps.is_next(ends_frame).into()
+            };
+            for _ in 0..left_out {
+                departures.handle_left_out(now);
+                self.numbering.leave_out();
+                // The left-out number takes the time of a packet, so that it looks like a lost packet.
+                self.rate.handle_sent(now, size);
+            }
         }
         ecn
     }
@@ -309,8 +316,7 @@ impl Outbound {
         let suspicions = self.host.known.suspicions;
         self.sent.receivable = Receivable::default().suspecting(suspicions);
         if self.config.fixed_rate.is_none() {
-            self.rate.control = Control::Tfrc(self.new_sender(now));
-            self.rate.reception = Reception::default();
+            self.rate.restart(self.new_sender(now));
             let first = self.numbering.transport();
             self.feedback.restart(first);
             self.sent.departures = None;
@@ -327,12 +333,17 @@ impl Outbound {
         self.is_ecn_capable && !self.host.known.loses_marks
     }
 
-    /// Returns the lie of a receiver at this host, if one was proven.
+    /// Returns true if a lie was proven at this host before the last one.
+    pub(in crate::session) fn lies_again(&self) -> bool {
+        self.sent.suspicions().are_repeated()
+    }
+
+    /// Returns the lie of the receiver, if one was proven.
     pub(in crate::session) fn lie(&self) -> Option<Lie> {
         self.host.known.lie
     }
 
-    /// Returns true once a receiver at this host has been caught lying.
+    /// Returns true while the receiver is known to lie.
     pub(in crate::session) fn has_caught_a_lie(&self) -> bool {
         self.host.known.lie.is_some()
     }

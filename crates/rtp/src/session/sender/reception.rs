@@ -7,6 +7,7 @@ use tfrc::time::Instant;
 use tfrc::units::{Bytes, Rate};
 
 use crate::packet::rtcp::ReportBlock;
+use crate::session::rtcp::timer::LEAST_MINIMUM;
 
 /// The number of remembered intervals between reports: TFRC averages over as many (RFC 5348 §5.4).
 pub(super) const REMEMBERED: usize = 8;
@@ -21,6 +22,15 @@ struct Interval {
     lost: f64,
     /// The packets received in the interval.
     received: u32,
+}
+
+impl Interval {
+    fn receive_rate(&self, packet: Bytes) -> Rate {
+        if self.lasted.is_zero() {
+            return Rate::ZERO;
+        }
+        Bytes::new(packet.get() * u64::from(self.received)) / self.lasted
+    }
 }
 
 /// The reception reports about us.
@@ -49,10 +59,16 @@ impl Reception {
                 rtt.mul_f64(1.0 - WEIGHT) + sample.mul_f64(WEIGHT)
             }));
         }
-        let last = self.last.replace((now, block.highest_sequence, sent));
-        let Some((then, highest, sent_then)) = last else {
+        let news = (now, block.highest_sequence, sent);
+        let Some((then, highest, sent_then)) = self.last else {
+            self.last = Some(news);
             return;
         };
+        // No receiver reports so often, so what follows at once is a copy or a forgery.
+        if now.saturating_since(then) < LEAST_MINIMUM {
+            return;
+        }
+        self.last = Some(news);
         let expected = block.highest_sequence.wrapping_sub(highest);
         let sent_since = sent.wrapping_sub(sent_then);
         let is_stalled = expected == 0 || expected.cast_signed() < 0;
@@ -126,12 +142,17 @@ impl Reception {
 
     /// Returns the rate at which packets of this size arrived in the last interval.
     pub(super) fn receive_rate(&self, packet: Bytes) -> Rate {
-        match self.intervals.back() {
-            Some(interval) if !interval.lasted.is_zero() => {
-                Bytes::new(packet.get() * u64::from(interval.received)) / interval.lasted
-            }
-            _ => Rate::ZERO,
-        }
+        let newest = self.intervals.back();
+        newest.map_or(Rate::ZERO, |interval| interval.receive_rate(packet))
+    }
+
+    /// Returns the largest rate at which packets of this size arrived in one of the last intervals.
+    pub(super) fn best_receive_rate(&self, packet: Bytes) -> Rate {
+        let rates = self
+            .intervals
+            .iter()
+            .map(|interval| interval.receive_rate(packet));
+        rates.fold(Rate::ZERO, Rate::max)
     }
 }
 

@@ -13,6 +13,14 @@ use super::reception::Reception;
 /// The longest burst of a sender at a fixed rate after it was late: two timer errors of a busy host.
 const FIXED_RATE_CREDIT: Duration = Duration::from_millis(10);
 
+/// The loss in an interval between reception reports that contradicts feedback: X is at most twice X_recv (RFC 5348
+/// §4.3), so more is lost only while a path narrows.
+const CONTRADICTING_LOSS: f64 = 0.5;
+
+/// The growth of X in an interval between reception reports while it is held against them: slower than slow start, and
+/// fast enough for an honest receiver that a forged report contradicted. It was tested from 1.25 to 2.
+const HELD_GROWTH: f64 = 1.5;
+
 /// The source of departure times.
 #[derive(Debug)]
 pub(super) enum Control {
@@ -29,6 +37,8 @@ pub(super) struct SendingRate {
     breach: Option<Breach>,
     /// True once a breaker has ended the media for good.
     has_ceased: bool,
+    /// True once reception reports contradicted feedback.
+    is_contradicted: bool,
 }
 
 impl SendingRate {
@@ -38,6 +48,30 @@ impl SendingRate {
             reception: Reception::default(),
             breach: None,
             has_ceased: false,
+            is_contradicted: false,
+        }
+    }
+
+    /// Starts anew towards a receiver.
+    pub(super) fn restart(&mut self, sender: Box<Sender>) {
+        self.control = Control::Tfrc(sender);
+        self.reception = Reception::default();
+        self.is_contradicted = false;
+    }
+
+    /// Holds X against reception reports, once one showed that less than half of the packets arrived.
+    ///
+    /// Feedback that permits more than twice the rate of arrivals contradicts these reports, as forged feedback does.
+    /// From then on X stays near the best rate of the last intervals, and may grow from one interval to the next.
+    pub(super) fn hold(&mut self, packet: Bytes) {
+        let Control::Tfrc(sender) = &mut self.control else {
+            return;
+        };
+        let best = self.reception.best_receive_rate(packet);
+        self.is_contradicted |= self.reception.loss(1) > CONTRADICTING_LOSS;
+        // Reports of nothing new give no rate: the highest number may be that of a forged packet.
+        if self.is_contradicted && best > Rate::ZERO {
+            sender.hold(best * HELD_GROWTH);
         }
     }
 

@@ -8,6 +8,7 @@ use super::outbound::Outbound;
 use super::rate_source::{Breach, RateSource};
 use super::sending_rate::Control;
 use crate::packet::rtcp::ReportBlock;
+use crate::session::statistics::Ignored;
 
 impl Outbound {
     /// Handles a reception report about us, with the round trip that it shows.
@@ -38,6 +39,7 @@ impl Outbound {
             if let Some((sample, least)) = sample {
                 sender.handle_round_trip(now, sample.max(least));
             }
+            self.rate.hold(packet);
             return;
         }
         if self.rate.follow_reports(packet, inherited) {
@@ -68,10 +70,19 @@ impl Outbound {
         self.leave_fallback(now);
     }
 
-    /// Records a lie: without believed feedback, only the nofeedback timer sets the rate.
-    pub(super) fn distrust(&mut self, now: Instant, lie: Lie) {
-        self.host.known.lie = Some(lie);
-        self.leave_fallback(now);
+    /// Records whether the receiver lies: without believed feedback, only the nofeedback timer sets the rate. Returns
+    /// an error while it lies.
+    pub(super) fn judge(&mut self, now: Instant, lie: Option<Lie>) -> Result<(), Ignored> {
+        let known = &mut self.host.known.lie;
+        if lie.is_none() {
+            *known = None;
+            return Ok(());
+        }
+        if known.is_none() {
+            *known = lie;
+            self.leave_fallback(now);
+        }
+        Err(Ignored::Distrusted)
     }
 
     fn leave_fallback(&mut self, now: Instant) {

@@ -40,6 +40,30 @@ fn collapsed_round_trip_leaves_a_bounded_departure_rate() {
     assert!(sender.instantaneous_rate() <= MAX_RATE);
 }
 
+#[test]
+fn held_sender_exceeds_its_hold_by_no_report() {
+    let mut sender = Sender::new(Instant::ZERO, config());
+    let held = Rate::from_bytes_per_sec(1e5);
+    let mut now = Instant::ZERO;
+    for round_trip in [100, 100, 1, 100, 1].map(Duration::from_millis) {
+        sender.hold(held);
+        now += Duration::from_millis(200);
+        sender.handle_feedback(
+            now,
+            &Feedback {
+                sent_at: now - round_trip,
+                ..report(now, 1e9, 0.0)
+            },
+        );
+        assert!(sender.allowed_rate() <= held && sender.instantaneous_rate() <= held);
+    }
+    assert_eq!(sender.bound(), Bound::ReceiveRate);
+    sender.hold(Rate::INFINITY);
+    now += Duration::from_secs(1);
+    sender.handle_feedback(now, &report(now, 1e9, 0.0));
+    assert!(sender.allowed_rate() > held);
+}
+
 #[derive(Clone, Debug)]
 enum Call {
     Feedback {

@@ -176,24 +176,61 @@ proptest! {
     #[test]
     fn packets_are_new_once_and_reports_are_true(seqs in prop::collection::vec(0u64..200, 1..400), limit in 4usize..=64) {
         let mut arrivals = Arrivals::<64>::new(limit);
-        let mut seen = std::collections::BTreeMap::new();
-        let mut end = 0;
+        let mut slots = [None; 64];
+        let (mut end, mut too_late) = (0, None);
         for (ms, seq) in (0..).zip(seqs) {
+            // Two late packets in a row turn the record back.
+            if seq + (limit as u64) < end && too_late.replace(seq + 1) == Some(seq) {
+                end = seq;
+            }
             let is_new = arrivals.handle_data(&packet(seq, at(ms), Ecn::Ect0));
-            prop_assert!(!is_new || !seen.contains_key(&seq));
-            prop_assert!(is_new || seen.contains_key(&seq) || seq + 64 < end);
+            let slot = &mut slots[seq as usize % 64];
+            let is_held = slot.is_some_and(|(held, _)| held == seq);
+            // The record that turned back takes the next in order again.
+            prop_assert!(!is_new || !is_held || seq == end);
+            prop_assert!(is_new || is_held || seq + 64 < end);
             if is_new {
-                seen.insert(seq, at(ms));
+                *slot = Some((seq, at(ms)));
                 end = end.max(seq + 1);
             }
             if let Some(span) = arrivals.poll_report(at(ms)) {
                 prop_assert!(span.count <= limit);
                 prop_assert_eq!(span.first + span.count as u64, end);
                 for seq in span.first..end {
-                    let expected = seen.get(&seq).map_or(PacketStatus::Missing, |at| PacketStatus::Arrived { at: Some(*at), ecn: Ecn::Ect0 });
+                    let held = slots[seq as usize % 64].filter(|(held, _)| *held == seq);
+                    let expected = held.map_or(PacketStatus::Missing, |(_, at)| PacketStatus::Arrived { at: Some(at), ecn: Ecn::Ect0 });
                     prop_assert_eq!(arrivals.status(seq), expected);
                 }
             }
         }
     }
+}
+
+#[test]
+fn reports_return_to_numbers_of_two_late_packets() {
+    let mut seqs: Vec<u64> = (5..25).collect();
+    // Forged packets lie further ahead than a report reaches.
+    seqs.extend([524, 525]);
+    seqs.extend(25..60);
+    let made = reports(&seqs);
+    let (_, last) = made.last().unwrap();
+    // The first late packet is a witness alone.
+    assert!((26..60).contains(&last.first), "{last:?}");
+    assert!(last.first + last.count as u64 <= 60, "{last:?}");
+}
+
+#[test]
+fn corrected_round_trip_ends_the_wait_for_a_report() {
+    let mut arrivals = Arrivals::<64>::new(64);
+    let stated = |seq, ms, rtt| Arrival {
+        rtt: Some(Duration::from_millis(rtt)),
+        ..packet(seq, at(ms), Ecn::NotEct)
+    };
+    arrivals.handle_data(&stated(5, 0, 16_000));
+    assert!(arrivals.poll_report(at(0)).is_some());
+    arrivals.handle_data(&stated(6, 10, 50));
+    assert_eq!(arrivals.poll_report(at(10)), None);
+    arrivals.correct_round_trip(at(20), Duration::from_millis(50));
+    arrivals.handle_data(&stated(7, 20, 50));
+    assert!(arrivals.poll_report(at(20)).is_some());
 }

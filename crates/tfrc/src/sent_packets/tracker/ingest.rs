@@ -203,6 +203,7 @@ impl<const N: usize> SentPacketTracker<N> {
             SentState::LeftOut => {
                 sent.state = SentState::Done;
                 self.refused.never_sent += 1;
+                self.claims_left_out = true;
             }
             SentState::Unreported | SentState::Missing { .. } => {
                 sent.state = SentState::Arrived {

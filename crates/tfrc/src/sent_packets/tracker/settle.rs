@@ -21,7 +21,11 @@ impl<const N: usize> SentPacketTracker<N> {
     /// because the round trip of the first among them would contain that wait.
     pub fn settle(&mut self, now: Instant) -> Option<Feedback> {
         let claimed = self.refused.never_sent;
-        if claimed != core::mem::replace(&mut self.judged_claims, claimed) {
+        let has_claimed = claimed != core::mem::replace(&mut self.judged_claims, claimed);
+        // Future numbers are refused, and a third party may forge packets of them. They accuse a receiver once. Its test
+        // is of the numbers that were left out.
+        let is_tested = self.suspicions.lies.was_proven();
+        if core::mem::take(&mut self.claims_left_out) || has_claimed && !is_tested {
             self.suspicions.lies.record(now);
         }
         self.advance();

@@ -46,6 +46,8 @@ impl<const N: usize> SentPacketTracker<N> {
                 self.skipped += 1;
                 if self.hole_end == seq {
                     self.hole_end = self.turn;
+                } else if state == SentState::LeftOut {
+                    self.suspicions.lies.refute();
                 }
             }
         }

@@ -192,9 +192,10 @@ fn lies_are_counted_whoever_comes_between() {
     });
     assert!(outbound.has_caught_a_lie());
     outbound.replace_receiver(at(60_000), A, B);
-    assert!(!outbound.has_caught_a_lie());
+    assert!(!outbound.sent.suspicions().are_on_probation());
+    // The lie dies with the receiver, and the next one is put to the test.
     outbound.replace_receiver(at(70_000), B, A);
-    assert!(outbound.has_caught_a_lie());
+    assert!(!outbound.has_caught_a_lie() && outbound.sent.suspicions().are_on_probation());
 }
 
 #[test]
