@@ -62,6 +62,8 @@ struct Latched {
     proven: bool,
     /// The bytes that the peer may get until it is proven.
     allowance: usize,
+    /// Media of the source arrived.
+    has_media: bool,
     /// The media packets since the first one of the rival.
     packets: u32,
     /// Another source that reported about us, and has not been followed by the peer's own source since.
@@ -232,14 +234,22 @@ impl Peer {
             aside: None,
             reporters: [None; 2],
             elsewhere: None,
+            has_media: false,
             packets: 0,
         });
+    }
+
+    /// Returns true if the peer at this address is known by its reports alone. Its media may name another source.
+    pub(in crate::session) fn awaits_media(&self, source: SocketAddr) -> bool {
+        self.latched
+            .is_some_and(|peer| !peer.has_media && same(peer.address, source))
     }
 
     /// Records media from the peer's address.
     pub(in crate::session) fn handle_media(&mut self) {
         if let Some(peer) = &mut self.latched {
             peer.elsewhere = None;
+            peer.has_media = true;
         }
     }
 

@@ -164,8 +164,10 @@ impl Outbound {
         if departures.loses_marks() {
             self.host.known.loses_marks = true;
         }
-        let lies = departures.has_caught_a_lie();
+        let has_caught_a_lie = departures.has_caught_a_lie();
         let is_stale = departures.refused() != reports.refused;
+        // A receiver that cannot be tested is not accused: forged media can make an honest one claim future numbers.
+        let lies = has_caught_a_lie && self.leaves_out_numbers();
         self.judge(now, lies.then_some(Lie::NeverSent))?;
         let Some(feedback) = feedback else {
             return if is_stale {

@@ -204,11 +204,10 @@ impl Outbound {
         self.liveness.handle_sent(now);
         self.rate.handle_sent(now, size);
         let ecn = self.ecn();
-        let may_leave_out =
-            self.numbering.has_transport() || self.config.leave_out_sequence_numbers;
+        let leaves_out_numbers = self.leaves_out_numbers();
         if let Some(departures) = &mut self.sent.departures
             && self.config.verify
-            && may_leave_out
+            && leaves_out_numbers
             // Without TFRC, losses are counted by numbers alone, and a left-out number would count as one.
             && self.rate.is_tfrc()
         {
@@ -326,6 +325,11 @@ impl Outbound {
                     .record_departures(first, estimator, suspicions, verify);
             }
         }
+    }
+
+    /// Returns true if numbers are left out to test the receiver: transport-wide numbers cost no receiver a packet.
+    pub(super) fn leaves_out_numbers(&self) -> bool {
+        self.numbering.has_transport() || self.config.leave_out_sequence_numbers
     }
 
     /// Returns true while packets leave as ECN-capable.

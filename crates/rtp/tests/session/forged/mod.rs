@@ -54,7 +54,11 @@ fn running(mode: FeedbackMode) -> Pair {
 }
 
 fn one_way(mode: FeedbackMode, receiver: Config) -> Pair {
-    let mut pair = Pair::new(with(mode, End::A.sender(1)), with(mode, receiver));
+    let mut sender = with(mode, End::A.sender(1));
+    if let Some(send) = &mut sender.send {
+        send.leave_out_sequence_numbers = true;
+    }
+    let mut pair = Pair::new(sender, with(mode, receiver));
     pair.payload = pair.session(End::A).payload_capacity();
     pair
 }

@@ -27,7 +27,12 @@ fn everything_arrived(pair: &Pair, mode: FeedbackMode) -> Vec<u8> {
     };
     let first = number.wrapping_sub(count as u16);
     let date = NtpTime::from_bits(0).at(pair.now);
-    let last_sent = pair.log.iter().rfind(|sent| sent.is_media).unwrap().at;
+    let last_sent = pair
+        .log
+        .iter()
+        .rfind(|sent| sent.is_media)
+        .expect("media left")
+        .at;
     let rate = Rate::from_bits_per_sec(1e9);
     let mut buf = vec![0; 1_200];
     let len = match mode {

@@ -24,6 +24,7 @@ fn at(ms: u64) -> Instant {
 fn begun(feedback: FeedbackMode) -> Outbound {
     let config = SendConfig {
         feedback,
+        leave_out_sequence_numbers: true,
         ..SendConfig::new(96)
     };
     let mut outbound = Outbound::new(at(0), config, true, &mut Random::new(1, "a"));
