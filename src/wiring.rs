@@ -48,6 +48,9 @@ pub(crate) fn refused(error: &BindError, option: &str) -> Failure {
             "name one of this machine, or [::] for all"
         }
         BindError::NoSuchAddress(_) => "name one of this machine, or 0.0.0.0 for all",
+        BindError::NotJoined(..) => {
+            "add a route to it, or name its interface, as in [ff15::1%eth0]:5004"
+        }
         BindError::NotPermitted(_) => "name a port from 1024 on",
         BindError::Other(..) => "name another",
     };
