@@ -9,28 +9,60 @@ use evenkeel_codec::Codec;
 use evenkeel_codec::source::Format;
 use evenkeel_media::reassemble::Payload;
 use evenkeel_media::rtp_codec::RtpCodec as _;
-use evenkeel_rtp::packet::sdp::{self, Description};
+use evenkeel_rtp::packet::sdp::{self, Description, SdpError};
 use evenkeel_rtp::session::{self, FeedbackMode, ReceiveConfig};
 
 use crate::failure::Failure;
 use crate::outputs::cannot;
 use crate::wiring::{self, Stream};
 
+/// A description with the payload format of its stream.
+pub(crate) struct Described {
+    pub(crate) description: Description,
+    payload: Payload,
+}
+
 /// Reads `--sdp`.
-pub(crate) fn read(path: &Path) -> Result<Description, Failure> {
+pub(crate) fn read(path: &Path) -> Result<Described, Failure> {
     let bytes = fs::read(path).map_err(|error| cannot("read", path, &error))?;
-    let read = match String::from_utf8(bytes) {
-        Err(_) => Err("it is no text".to_owned()),
-        Ok(text) if text.trim().is_empty() => Err("it is empty".to_owned()),
-        Ok(text) => Description::read(&text, |name| codec_of(name).is_some())
-            .map_err(|error| error.to_string()),
-    };
-    read.map_err(|why| {
-        Failure::usage(format!(
-            "--sdp {}: {why}; give the session description that evenkeel send --sdp FILE writes, of lines as v=0 and m=video",
-            path.display()
-        ))
+    parse(&bytes).map_err(|why| Failure::usage(format!("--sdp {}: {why}", path.display())))
+}
+
+/// Reads a description of a stream that can be received; the error has the line, its value and what would be right.
+fn parse(bytes: &[u8]) -> Result<Described, String> {
+    // Names are often in Latin-1, and none of them is used.
+    let text = &*String::from_utf8_lossy(bytes);
+    let description = Description::read(text, |name| codec_of(name).is_some());
+    let description = description.map_err(|error| match error {
+        SdpError::Missing(_) | SdpError::TooLong => format!(
+            "{error}; give the session description that evenkeel send --sdp FILE writes, of lines as v=0 and m=video"
+        ),
+        SdpError::Line { .. } => error.to_string(),
+    })?;
+    let (encoding, number) = (&description.encoding, description.payload_type);
+    let codec = codec_of(encoding).ok_or_else(|| {
+        let line = line_of(text, "rtpmap", number);
+        let known = Codec::ALL.map(Codec::encoding).join(", ");
+        format!("{line}encoding {encoding:?} cannot be received; let the sender code {known}")
+    })?;
+    let parameters = description.parameters.as_deref().unwrap_or_default();
+    let payload = Payload::described(codec, parameters).map_err(|error| {
+        let line = line_of(text, "fmtp", number);
+        format!("{line}parameters {parameters:?} cannot be received; {error}")
+    })?;
+    Ok(Described {
+        description,
+        payload,
     })
+}
+
+/// Returns the number of the line with this attribute of the stream's payload type, if it has one, for an error.
+fn line_of(text: &str, attribute: &str, payload_type: u8) -> String {
+    let start = format!("a={attribute}:{payload_type} ");
+    let mut lines = text.lines().enumerate();
+    let video = lines.find(|(_, line)| line.starts_with("m=video"));
+    let line = video.and_then(|_| lines.find(|(_, line)| line.starts_with(&start)));
+    line.map_or_else(String::new, |(index, _)| format!("line {}: ", index + 1))
 }
 
 /// Describes a stream, also for receivers of other makers. Repair packets later than `deadline` are of no use.
@@ -86,20 +118,11 @@ fn codec_of(encoding: &str) -> Option<Codec> {
 }
 
 /// Configures a session to receive the stream of a description.
-pub(crate) fn follow(
-    description: &Description,
-    session: &mut session::Config,
-) -> Result<Stream, Failure> {
-    let Some(codec) = codec_of(&description.encoding) else {
-        return Err(Failure::usage(format!(
-            "--sdp: encoding is {}; there are {}",
-            description.encoding,
-            Codec::ALL.map(Codec::encoding).join(", ")
-        )));
-    };
-    let parameters = description.parameters.as_deref().unwrap_or_default();
-    let payload = Payload::described(codec, parameters)
-        .map_err(|error| Failure::usage(format!("--sdp: {error}")))?;
+pub(crate) fn follow(described: &Described, session: &mut session::Config) -> Stream {
+    let Described {
+        description,
+        payload,
+    } = described;
     session.extension_id = description
         .extension_id
         .unwrap_or(session::Config::EXTENSION_ID);
@@ -116,11 +139,16 @@ pub(crate) fn follow(
         transit_bounds: description.transit_bounds,
         ..ReceiveConfig::new(description.payload_type)
     });
-    wiring::set_feedback(session, description.feedback.first().copied());
-    Ok(Stream {
-        codec,
-        payloads: payload.into(),
-    })
+    // Transport-wide reports need the number that a description may give an identifier that cannot be read.
+    let is_possible = |mode: &&FeedbackMode| {
+        **mode != FeedbackMode::Twcc || description.transport_sequence_id.is_some()
+    };
+    let feedback = description.feedback.iter().find(is_possible);
+    wiring::set_feedback(session, feedback.copied());
+    Stream {
+        codec: payload.codec(),
+        payloads: (*payload).into(),
+    }
 }
 
 #[cfg(test)]
@@ -168,8 +196,7 @@ mod tests {
         let to = ([192, 0, 2, 7], 5_004).into();
         let text = describe(&sender, Codec::Mjpeg, &format, to, PolicyConfig::DEADLINE).to_string();
         let mut receiver = end("recv", Role::Receives);
-        let followed = follow(&text.parse().unwrap(), &mut receiver);
-        assert!(followed.is_ok());
+        follow(&parse(text.as_bytes()).unwrap(), &mut receiver);
         (sender, text, receiver)
     }
 
@@ -187,6 +214,81 @@ mod tests {
             let line = "draft-holmer-rmcat-transport-wide-cc-extensions";
             let has_number = feedback == FeedbackMode::Twcc;
             assert_eq!(text.contains(line), has_number, "{text}");
+        }
+    }
+
+    /// A description of a camera, with this in place of a line of it.
+    fn with(line: &str, other: &[u8]) -> Vec<u8> {
+        let text = "v=0\no=- 0 0 IN IP4 127.0.0.1\ns=No Name\nc=IN IP4 127.0.0.1\nt=0 0\n\
+            m=video 6500 RTP/AVP 26\na=rtpmap:26 JPEG/90000\n";
+        let (before, after) = text.split_once(line).expect("a line of it");
+        [before.as_bytes(), other, after.as_bytes()].concat()
+    }
+
+    #[test]
+    fn description_is_followed_whatever_nothing_needs() {
+        let extension =
+            "a=extmap:15 http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
+        for (line, other) in [
+            (
+                "o=- 0 0 IN IP4 127.0.0.1",
+                &b"o=alice 28908 28908 IN IP4 host.atlanta.example.com"[..],
+            ),
+            (
+                "o=- 0 0 IN IP4 127.0.0.1",
+                b"o=- -2208991488 2208991488 IN IP4 127.0.0.1",
+            ),
+            ("o=- 0 0 IN IP4 127.0.0.1\n", b""),
+            ("s=No Name", b"s=Kamera T\xfcr"),
+            ("c=IN IP4 127.0.0.1", b"c=IN IP4 localhost"),
+            ("c=IN IP4 127.0.0.1", b"c=IN"),
+            ("t=0 0", b"b=AS:500.5\nt=0 0"),
+            ("video 6500", b"video 6500/2"),
+            ("a=rtpmap", b"a=framerate:0\na=rtpmap"),
+            ("a=rtpmap", b"a=framerate:25,00\na=rtpmap"),
+            ("a=rtpmap", format!("{extension}\na=rtpmap").as_bytes()),
+        ] {
+            let text = with(line, other);
+            let described = parse(&text).unwrap_or_else(|why| panic!("{line}: {why}"));
+            let clock = Clock::start();
+            let mut receiver = session("recv", Role::Receives, Codec::H264, None, 1, &clock);
+            let stream = follow(&described, &mut receiver);
+            assert_eq!(stream.codec, Codec::Mjpeg);
+            let receive = receiver.receive.expect("media");
+            assert_eq!(
+                (receive.payload_type, described.description.port),
+                (26, 6500)
+            );
+        }
+    }
+
+    #[test]
+    fn unusable_line_is_named_with_value_and_remedy() {
+        let h264 = "RTP/AVP 96\na=rtpmap:96 H264/90000\na=fmtp:96 packetization-mode=2";
+        for (line, other, named) in [
+            (
+                "RTP/AVP 26",
+                "RTP/AVP 96\na=rtpmap:96 VP8/90000",
+                ["line 7: ", "\"VP8\"", "H264"],
+            ),
+            (
+                "RTP/AVP 26",
+                h264,
+                ["line 8: ", "mode=2\"", "must be 0 or 1"],
+            ),
+            (
+                "RTP/AVP 26",
+                "RTP/SAVP 26",
+                ["line 6: ", "\"RTP/SAVP\"", "RTP/AVPF"],
+            ),
+            (
+                "m=video",
+                "m=audio",
+                ["no video", "send --sdp FILE", "m=video"],
+            ),
+        ] {
+            let why = parse(&with(line, other.as_bytes())).err().expect("a fault");
+            assert!(named.iter().all(|part| why.contains(part)), "{why}");
         }
     }
 

@@ -29,9 +29,9 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
         payloads: Payload::Jpeg.into(),
     };
     if let Some(path) = &args.sdp {
-        let description = description::read(path)?;
-        stream = description::follow(&description, &mut session)?;
-        frame_rate = description.frame_rate.and_then(inputs::frame_rate);
+        let described = description::read(path)?;
+        stream = description::follow(&described, &mut session);
+        frame_rate = described.description.frame_rate.and_then(inputs::frame_rate);
     }
     wiring::set_feedback(&mut session, args.run.feedback);
     let frame_rate = frame_rate.unwrap_or(inputs::DEFAULT_FRAME_RATE);
