@@ -1,9 +1,12 @@
 //! `evenkeel recv`: receives the stream of `evenkeel send`.
 
+use std::net::{Ipv6Addr, SocketAddr};
+
 use evenkeel_codec::Codec;
 use evenkeel_codec::source::FrameRate;
 use evenkeel_media::policy::PolicyConfig;
 use evenkeel_media::reassemble::Payload;
+use evenkeel_rtp::packet::sdp::Description;
 
 use crate::cli::RecvArgs;
 use crate::description;
@@ -11,7 +14,7 @@ use crate::failure::Failure;
 use crate::inputs;
 use crate::outputs::{self, Outputs};
 use crate::page::Mode;
-use crate::run::{CallProcessConfig, CallRun};
+use crate::run::{CallProcessConfig, CallRun, Hearing};
 use crate::wiring::{self, Role, Stream};
 
 pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
@@ -23,23 +26,30 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
     let seed = wiring::network_seed(args.seed);
     let codec = Codec::Mjpeg;
     let mut session = wiring::session("recv", Role::Receives, codec, None, seed, &run.clock);
-    let mut frame_rate = None;
-    let mut stream = Stream {
-        codec,
-        payloads: Payload::Jpeg.into(),
+    let described = args.sdp.as_deref().map(description::read).transpose()?;
+    let description = described.as_ref().map(|described| &described.description);
+    let stream = match &described {
+        Some(described) => description::follow(described, &mut session),
+        None => Stream {
+            codec,
+            payloads: Payload::Jpeg.into(),
+        },
     };
-    if let Some(path) = &args.sdp {
-        let described = description::read(path)?;
-        stream = description::follow(&described, &mut session);
-        frame_rate = described.description.frame_rate.and_then(inputs::frame_rate);
-    }
+    let frame_rate = description.and_then(|description| description.frame_rate);
+    let frame_rate = frame_rate.and_then(inputs::frame_rate);
     wiring::set_feedback(&mut session, args.run.feedback);
     let frame_rate = frame_rate.unwrap_or(inputs::DEFAULT_FRAME_RATE);
     let sink = outputs::sink(args.record.as_deref(), stream.codec, frame_rate)?;
+    let local = listening_address(args.bind, description);
+    let from = args.from.as_deref().map(wiring::heard).transpose()?;
     let outputs = Outputs::open(&args.run)?;
     let end = CallProcessConfig {
         name: "recv",
-        socket: wiring::bind(args.bind, "BIND")?,
+        socket: wiring::bind(local, "BIND")?,
+        hearing: Hearing {
+            only: from,
+            in_group: local.ip().is_multicast(),
+        },
         session,
         policy: PolicyConfig::new(FrameRate::interval(frame_rate)),
         stream,
@@ -48,4 +58,20 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
     };
     let info = outputs::page_info(Mode::Recv, None, None);
     run.watch(outputs, &info, seed, vec![end])
+}
+
+/// Returns where to listen. Of an address that the sender describes only a group counts: a host's may be that of a
+/// translator before this machine.
+fn listening_address(bind: Option<SocketAddr>, description: Option<&Description>) -> SocketAddr {
+    let port = description.map(|description| description.port);
+    let port = port.filter(|&port| port > 0);
+    let port = port.unwrap_or(wiring::DEFAULT_PORT);
+    let mut local = bind.unwrap_or((Ipv6Addr::UNSPECIFIED, port).into());
+    if let Some(Description { address, .. }) = description
+        && local.ip().is_unspecified()
+        && address.is_multicast()
+    {
+        local.set_ip(*address);
+    }
+    local
 }
