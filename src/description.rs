@@ -12,7 +12,7 @@ use evenkeel_media::rtp_codec::RtpCodec as _;
 use evenkeel_rtp::packet::sdp::{self, Description, SdpError};
 use evenkeel_rtp::session::{self, FeedbackMode, ReceiveConfig};
 
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::outputs::cannot;
 use crate::wiring::{self, Stream};
 
@@ -144,6 +144,12 @@ pub(crate) fn follow(described: &Described, session: &mut session::Config) -> St
         **mode != FeedbackMode::Twcc || description.transport_sequence_id.is_some()
     };
     let feedback = description.feedback.iter().find(is_possible);
+    if feedback.is_none() && !description.feedback.is_empty() {
+        failure::warn(
+            "--sdp: transport-cc needs an a=extmap line with a number from 1 to 14; \
+             reports have another format, which the sender may not understand",
+        );
+    }
     wiring::set_feedback(session, feedback.copied());
     Stream {
         codec: payload.codec(),
@@ -158,7 +164,9 @@ mod tests {
     use crate::wiring::{Role, session};
     use evenkeel_media::policy::PolicyConfig;
     use evenkeel_net::Clock;
+    use evenkeel_rtp::packet::ext::TransportSequence;
     use evenkeel_rtp::session::RepairConfig;
+    use proptest::prelude::*;
 
     #[test]
     fn repair_window_is_the_deadline_of_the_run() {
@@ -263,6 +271,23 @@ mod tests {
     }
 
     #[test]
+    fn feedback_that_cannot_be_given_is_passed_over() {
+        let feedback = |lines: &str| {
+            let media = format!("RTP/AVPF 26\na=rtcp-fb:26 transport-cc\n{lines}");
+            let described = parse(&with("RTP/AVP 26", media.as_bytes())).expect("a stream");
+            let clock = Clock::start();
+            let mut receiver = session("recv", Role::Receives, Codec::Mjpeg, None, 1, &clock);
+            follow(&described, &mut receiver);
+            receiver.receive.expect("media").feedback
+        };
+        let extension = |id| format!("a=extmap:{id} {}", TransportSequence::URI);
+        assert_eq!(feedback(&extension(14)), FeedbackMode::Twcc);
+        assert_ne!(feedback(&extension(15)), FeedbackMode::Twcc);
+        let other = format!("{}\na=rtcp-fb:26 tfrc", extension(15));
+        assert_eq!(feedback(&other), FeedbackMode::Tfrc);
+    }
+
+    #[test]
     fn unusable_line_is_named_with_value_and_remedy() {
         let h264 = "RTP/AVP 96\na=rtpmap:96 H264/90000\na=fmtp:96 packetization-mode=2";
         for (line, other, named) in [
@@ -297,5 +322,17 @@ mod tests {
     fn described_media_is_not_ecn_capable() {
         let (sender, text, _) = described(FeedbackMode::Ccfb);
         assert!(!sender.ecn && !text.contains("ecn-capable"), "{text}");
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_description_never_panics(
+            line in "[mcoba]=?[ -~]{0,30}|a=(rtpmap|fmtp|extmap|framerate):[ -~]{0,20}|\\PC{0,9}",
+            bytes in proptest::collection::vec(any::<u8>(), 0..20),
+        ) {
+            let other = [b"m=video 6500 RTP/AVP 26\n", line.as_bytes(), b"\n", &bytes, b"\n"].concat();
+            drop(parse(&with("m=video 6500 RTP/AVP 26\n", &other)));
+            drop(parse(&bytes));
+        }
     }
 }

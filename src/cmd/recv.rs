@@ -75,3 +75,37 @@ fn listening_address(bind: Option<SocketAddr>, description: Option<&Description>
     }
     local
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn description_names_port_and_group_only() {
+        let at = |text: &str| text.parse::<SocketAddr>().expect("an address");
+        let described = |address: &str| {
+            let address = at(address);
+            Description::new(address.ip(), address.ip(), address.port(), 26)
+        };
+        for (bind, description, local) in [
+            (None, None, "[::]:5004"),
+            (None, Some("192.0.2.7:6500"), "[::]:6500"),
+            (None, Some("192.0.2.7:0"), "[::]:5004"),
+            (None, Some("239.1.2.3:6500"), "239.1.2.3:6500"),
+            (
+                Some("0.0.0.0:7000"),
+                Some("239.1.2.3:6500"),
+                "239.1.2.3:7000",
+            ),
+            (
+                Some("192.0.2.7:7000"),
+                Some("239.1.2.3:6500"),
+                "192.0.2.7:7000",
+            ),
+        ] {
+            let description = description.map(described);
+            let listening = listening_address(bind.map(at), description.as_ref());
+            assert_eq!(listening, at(local));
+        }
+    }
+}
