@@ -5,6 +5,7 @@
 // `println` panics if standard output is closed, but `outputs::say` does not.
 #![deny(clippy::print_stdout)]
 
+mod address;
 mod choices;
 mod cli;
 mod cmd;

@@ -12,6 +12,8 @@ use evenkeel_codec::source::{FrameRate, MAX_SIDE};
 use evenkeel_link::{QueueLimit, parse_quantity};
 use evenkeel_media::policy::PolicyConfig;
 
+use crate::address;
+
 /// The fastest link or stream that the program accepts: 100 Gb/s.
 const MAX_BITS_PER_SEC: f64 = 100e9;
 /// The longest delay that the program accepts.
@@ -141,12 +143,23 @@ pub(crate) fn loss(text: &str) -> Result<f64, String> {
     within(share, 0.0..=1.0, "a loss lies between 0% and 100%")
 }
 
-/// Parses a local address with its port: `0.0.0.0:5004`.
+/// Parses a local address with its port: `0.0.0.0:5004`, `[fe80::7%eth0]:5004`.
 pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| match no_port(text) {
+    let (host, port) = address::split(text);
+    let address = match port {
+        Some(port) => address::literal(host, port)?,
+        None => None,
+    };
+    address.ok_or_else(|| match no_port(text) {
         Some(port) => format!("port `{port}` is no number from 0, any free one, to 65535"),
-        None => "not an address and a port: write 0.0.0.0:5004 or [::]:5004".into(),
+        None => "not an address and a port: write [::]:5004 or 0.0.0.0:5004".into(),
     })
+}
+
+/// Parses a local address without its port: `::`, `192.0.2.7`, `fe80::7%eth0`.
+pub(crate) fn host(text: &str) -> Result<SocketAddr, String> {
+    let address = address::literal(text, 0)?;
+    address.ok_or_else(|| "not an address: write ::, 192.0.2.7 or fe80::7%eth0".into())
 }
 
 /// Returns the text instead of the port in `HOST:PORT`, if it is no port. An IPv6 address with a port has brackets.
@@ -281,6 +294,8 @@ mod tests {
             assert_eq!(no_port(text), Some(port));
             assert!(address(text).unwrap_err().contains(port));
         }
+        let mapped = address("[::ffff:127.0.0.1]:9").unwrap();
+        assert_eq!(mapped, ([127, 0, 0, 1], 9).into());
         for text in ["fe80::99999", "::1", "[::1]", "host:5004", "host"] {
             assert_eq!(no_port(text), None, "{text}");
         }

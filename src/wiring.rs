@@ -12,12 +12,13 @@ use evenkeel_media::rtp_codec::RtpCodec as _;
 use evenkeel_net::{BindError, Clock, Socket};
 use evenkeel_rtp::session::{self, FeedbackMode, ReceiveConfig, RepairConfig, SendConfig};
 
+use crate::address::{self, HeardSources};
 use crate::cli::{PictureArgs, RunArgs};
 use crate::failure::Failure;
 use crate::units;
 
 /// RTP's registered port (RFC 3551 §8), which is the default port of a peer.
-const DEFAULT_PORT: u16 = 5_004;
+pub(crate) const DEFAULT_PORT: u16 = 5_004;
 
 /// The direction of media at this end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +36,23 @@ pub(crate) struct Stream {
     pub(crate) payloads: Payloads,
 }
 
+/// Binds the given port, or any free one, from which to send to `peer`.
+pub(crate) fn bind_towards(
+    address: Option<SocketAddr>,
+    peer: SocketAddr,
+) -> Result<Socket, Failure> {
+    let address = address.unwrap_or_else(|| any_port_towards(peer));
+    let socket = bind(address, "--bind")?;
+    socket.find_route(peer).map_err(|error| {
+        let local = socket.local_address();
+        Failure::usage(format!(
+            "no way from {local} to {peer}: {error}; name an address of this machine and of the peer's family in --bind, \
+             or leave it out, and check the peer's address and the network"
+        ))
+    })?;
+    Ok(socket)
+}
+
 /// Binds a port; `option` names it on the command line.
 pub(crate) fn bind(address: SocketAddr, option: &str) -> Result<Socket, Failure> {
     Socket::bind(address).map_err(|error| refused(&error, option))
@@ -48,6 +66,9 @@ pub(crate) fn refused(error: &BindError, option: &str) -> Failure {
             "name one of this machine, or [::] for all"
         }
         BindError::NoSuchAddress(_) => "name one of this machine, or 0.0.0.0 for all",
+        BindError::NotJoined(..) => {
+            "add a route to it, or name its interface, as in [ff15::1%eth0]:5004"
+        }
         BindError::NotPermitted(_) => "name a port from 1024 on",
         BindError::Other(..) => "name another",
     };
@@ -228,16 +249,47 @@ pub(crate) fn policy(picture: &PictureArgs, format: &Format) -> PolicyConfig {
     }
 }
 
-/// Resolves `ADDR` or `ADDR:PORT`.
+/// Resolves `ADDR` or `ADDR:PORT` of one host.
 pub(crate) fn peer(text: &str) -> Result<SocketAddr, Failure> {
     peer_at(text, DEFAULT_PORT)
 }
 
-/// Resolves `ADDR` or `ADDR:PORT`, with this port unless one is given.
+/// Resolves `ADDR` or `ADDR:PORT` of one host, with this port unless one is given.
 pub(crate) fn peer_at(text: &str, port: u16) -> Result<SocketAddr, Failure> {
+    let peer = destination(text, port)?;
+    if peer.ip().is_multicast() {
+        return Err(Failure::usage(format!(
+            "'{text}' is no peer but a group of hosts, to which only evenkeel send sends; name one host"
+        )));
+    }
+    Ok(peer)
+}
+
+/// Resolves `ADDR` or `ADDR:PORT` of a host or a group, with RTP's port unless one is given.
+pub(crate) fn peer_or_group(text: &str) -> Result<SocketAddr, Failure> {
+    destination(text, DEFAULT_PORT)
+}
+
+/// Resolves `--from`: the addresses of a host, at one port or at any.
+pub(crate) fn heard(text: &str) -> Result<HeardSources, Failure> {
+    resolve(text, 0).map(HeardSources)
+}
+
+fn destination(text: &str, port: u16) -> Result<SocketAddr, Failure> {
+    let peer = resolve(text, port)?[0];
+    if peer.port() == 0 {
+        return Err(Failure::usage(format!(
+            "'{text}' is no peer at port 0, where nobody answers; give the port where it listens"
+        )));
+    }
+    Ok(peer)
+}
+
+/// Returns the addresses of `ADDR` or `ADDR:PORT`, of which there is at least one.
+fn resolve(text: &str, port: u16) -> Result<Vec<SocketAddr>, Failure> {
     let wrong = |why: String| {
         Failure::usage(format!(
-            "'{text}' is no peer: {why}; write an address or a name, and a port if not {port}"
+            "'{text}' is no peer: {why}; write an address or a name, and its port if need be"
         ))
     };
     if let Some(port) = units::no_port(text) {
@@ -245,26 +297,17 @@ pub(crate) fn peer_at(text: &str, port: u16) -> Result<SocketAddr, Failure> {
             "'{text}' is no peer: port `{port}` is no number from 1 to 65535"
         )));
     }
-    // The end of an IPv6 address may look like a port.
-    let has_port = text.parse::<std::net::IpAddr>().is_err()
-        && text
-            .rsplit_once(':')
-            .is_some_and(|(_, last)| last.parse::<u16>().is_ok());
-    let resolved = if has_port {
-        text.to_socket_addrs()
-    } else {
-        (text, port).to_socket_addrs()
-    };
-    let peer = resolved
-        .map_err(|error| wrong(error.to_string()))?
-        .next()
-        .ok_or_else(|| wrong("the name has no address".into()))?;
-    if peer.port() == 0 {
-        return Err(Failure::usage(format!(
-            "'{text}' is no peer at port 0, where nobody answers; give the port where it listens"
-        )));
+    let (host, given) = address::split(text);
+    let port = given.unwrap_or(port);
+    if let Some(address) = address::literal(host, port).map_err(wrong)? {
+        return Ok(vec![address]);
     }
-    Ok(peer)
+    let found = (host, port).to_socket_addrs();
+    let found: Vec<_> = found.map_err(|error| wrong(error.to_string()))?.collect();
+    if found.is_empty() {
+        return Err(wrong("the name has no address".into()));
+    }
+    Ok(found)
 }
 
 /// Returns any free port of the peer's family.

@@ -19,8 +19,11 @@ pub(crate) struct CallArgs {
     #[arg(value_name = "PEER")]
     pub(crate) peer: String,
     /// Local address and port
-    #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:5004", value_parser = units::address)]
+    #[arg(long, value_name = "ADDR:PORT", default_value = "[::]:5004", value_parser = units::address)]
     pub(crate) bind: SocketAddr,
+    /// Hear only this address, at any port unless it has one
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) from: Option<String>,
     /// Stop sending after this long without a report, and listen on
     ///
     /// Sending resumes once the peer is heard again

@@ -1,6 +1,6 @@
 //! Options of `evenkeel perf`, which have iperf3's names where iperf3 has them.
 
-use std::net::IpAddr;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr as _;
 
@@ -63,8 +63,8 @@ pub(crate) struct PerfServerArgs {
     #[command(flatten)]
     pub(crate) output: PerfOutputArgs,
     /// Local address
-    #[arg(short = 'B', long, value_name = "ADDR", default_value = "::")]
-    pub(crate) bind: IpAddr,
+    #[arg(short = 'B', long, value_name = "ADDR", default_value = "::", value_parser = units::host)]
+    pub(crate) bind: SocketAddr,
     /// Serve one test and exit
     #[arg(short = '1', long)]
     pub(crate) one_off: bool,

@@ -10,11 +10,19 @@ use crate::units;
 
 /// `evenkeel recv`.
 #[derive(Clone, Debug, Args)]
-#[command(after_help = "Example: evenkeel recv 0.0.0.0:5004 --record received.y4m")]
+#[command(
+    after_help = "Example: evenkeel recv [::]:5004 --record received.y4m      or: evenkeel recv 239.1.2.3:5004"
+)]
 pub(crate) struct RecvArgs {
-    /// Local address and port
-    #[arg(value_name = "BIND", default_value = "0.0.0.0:5004", value_parser = units::address)]
-    pub(crate) bind: SocketAddr,
+    /// Local address or group, and port [default: [::]:5004, or of --sdp]
+    ///
+    /// The address of a group, as 239.1.2.3 or ff15::1%eth0, joins it: nothing is then reported to the sender, whose
+    /// rate is fixed, so that many receivers do not flood it. Of --sdp only a group's address is taken
+    #[arg(value_name = "BIND", value_parser = units::address)]
+    pub(crate) bind: Option<SocketAddr>,
+    /// Hear only this address, at any port unless it has one
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) from: Option<String>,
     /// Read the sender's description of the stream
     ///
     /// It has the payload type and the extension numbers

@@ -15,11 +15,16 @@ use crate::units;
 #[command(after_help = "Example: evenkeel send 192.0.2.7 --source clip.mp4 --sdp stream.sdp")]
 pub(crate) struct SendArgs {
     /// The receiver: ADDR or ADDR:PORT (5004 unless given)
+    ///
+    /// A group, as 239.1.2.3, needs --fixed-rate, as its members report nothing
     #[arg(value_name = "DEST")]
     pub(crate) dest: String,
     /// Local address and port; any free port unless given
     #[arg(long, value_name = "ADDR:PORT", value_parser = units::address)]
     pub(crate) bind: Option<SocketAddr>,
+    /// Hops that datagrams to a group may take
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..))]
+    pub(crate) ttl: u8,
     /// Write the session description here before sending
     #[arg(long, value_name = "FILE")]
     pub(crate) sdp: Option<PathBuf>,

@@ -69,7 +69,7 @@ pub(crate) struct VodServeArgs {
 )]
 pub(crate) struct VodPlayArgs {
     /// Local address and port
-    #[arg(value_name = "BIND", default_value = "0.0.0.0:5004", value_parser = units::address)]
+    #[arg(value_name = "BIND", default_value = "[::]:5004", value_parser = units::address)]
     pub(crate) bind: SocketAddr,
     /// How much is buffered before playing begins, and after a stall
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = units::run_time)]

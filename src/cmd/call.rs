@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::inputs;
 use crate::outputs::{self, Outputs};
 use crate::page::Mode;
-use crate::run::{CallProcessConfig, CallRun};
+use crate::run::{CallProcessConfig, CallRun, Hearing};
 use crate::wiring::{self, Role};
 
 pub(crate) fn run(args: &CallArgs) -> Result<(), Failure> {
@@ -15,8 +15,9 @@ pub(crate) fn run(args: &CallArgs) -> Result<(), Failure> {
     let video = run.video(&args.picture, &[("--record", record)])?;
     let sink = outputs::sink(record, video.stream.codec, None)?;
     let outputs = Outputs::open(&args.run, record)?;
-    let socket = wiring::bind(args.bind, "--bind")?;
-    // Both ends may be bound to 0.0.0.0:5004 and have one seed. Without the peer in the name they would draw one SSRC and
+    let from = args.from.as_deref().map(wiring::heard).transpose()?;
+    let socket = wiring::bind_towards(Some(args.bind), peer)?;
+    // Both ends may be bound to [::]:5004 and have one seed. Without the peer in the name they would draw one SSRC and
     // take each other for an echo (RFC 3550 §8.2).
     let name = format!("{}-{peer}", socket.local_address());
     let seed = wiring::network_seed(args.picture.seed);
@@ -31,6 +32,10 @@ pub(crate) fn run(args: &CallArgs) -> Result<(), Failure> {
     let end = CallProcessConfig {
         name: "call",
         socket,
+        hearing: Hearing {
+            only: from,
+            ..Hearing::default()
+        },
         session,
         policy: video.policy,
         stream: video.stream,

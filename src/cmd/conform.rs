@@ -1,6 +1,6 @@
 //! `evenkeel conform`: numbered checks of two implementations through an interface system between them.
 
-use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use evenkeel_conform::check::packets_of;
 use evenkeel_conform::interposer::Side;
@@ -8,11 +8,13 @@ use evenkeel_conform::{Check, Run, Setup, all};
 
 use evenkeel_rtp::session::FeedbackMode;
 
+use crate::address;
 use crate::cli::ConformArgs;
 use crate::conform::{self, Parties};
 use crate::failure::Failure;
 use crate::outputs;
 use crate::stop::Stop;
+use crate::wiring;
 
 pub(crate) fn run(args: &ConformArgs) -> Result<(), Failure> {
     if let Some(role) = args.role {
@@ -23,13 +25,15 @@ pub(crate) fn run(args: &ConformArgs) -> Result<(), Failure> {
     if args.list {
         return list(&checks);
     }
+    let sender = args.sender.as_deref().map(resolve).transpose()?;
+    let receiver = args.receiver.as_deref().map(resolve).transpose()?;
     let parties = Parties {
         rfc: args.rfc(),
-        sender: args.sender.as_deref().map(resolve).transpose()?,
-        receiver: args.receiver.as_deref().map(resolve).transpose()?,
-        bind: args.bind.unwrap_or(match (&args.sender, &args.receiver) {
+        sender,
+        receiver,
+        bind: args.bind.unwrap_or(match (sender, receiver) {
             (None, None) => LOOPBACK,
-            (None, Some(_)) => ANYWHERE,
+            (None, Some(receiver)) => wiring::any_port_towards(receiver),
             (Some(_), _) => RTP,
         }),
     };
@@ -128,19 +132,14 @@ fn find_run(name: &str) -> Result<&'static Run, Failure> {
 }
 
 fn resolve(name: &str) -> Result<SocketAddr, Failure> {
-    let address = name.to_socket_addrs().ok().and_then(|mut all| all.next());
-    address.ok_or_else(|| {
-        Failure::usage(format!(
+    if address::split(name).1.is_none() {
+        return Err(Failure::usage(format!(
             "{name:?} is no address; give HOST:PORT, such as 192.0.2.7:5004"
-        ))
-    })
+        )));
+    }
+    wiring::peer(name)
 }
 
-const LOOPBACK: SocketAddr = address(std::net::Ipv4Addr::LOCALHOST, 0);
-const ANYWHERE: SocketAddr = address(std::net::Ipv4Addr::UNSPECIFIED, 0);
+const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 /// The address to which a foreign sender sends before the suite starts: RTP's registered port (RFC 3551 §8).
-const RTP: SocketAddr = address(std::net::Ipv4Addr::UNSPECIFIED, 5_004);
-
-const fn address(host: std::net::Ipv4Addr, port: u16) -> SocketAddr {
-    SocketAddr::new(std::net::IpAddr::V4(host), port)
-}
+const RTP: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), wiring::DEFAULT_PORT);

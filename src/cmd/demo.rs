@@ -23,7 +23,7 @@ use crate::failure::Failure;
 use crate::inputs::{self, Pictures};
 use crate::outputs::{self, Outputs};
 use crate::page::{Controls, Knobs, Mode, PageInfo};
-use crate::run::{CallProcessConfig, CallRun, LinkView};
+use crate::run::{CallProcessConfig, CallRun, Hearing, LinkView};
 use crate::tcp::TcpFlows;
 use crate::wiring::{self, Role};
 
@@ -91,6 +91,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         Ok::<_, Failure>(CallProcessConfig {
             name,
             socket,
+            hearing: Hearing::default(),
             session,
             policy,
             stream: stream.clone(),

@@ -1,8 +1,11 @@
 //! `evenkeel recv`: receives the stream of `evenkeel send`.
 
+use std::net::{Ipv6Addr, SocketAddr};
+
 use evenkeel_codec::Codec;
 use evenkeel_media::policy::PolicyConfig;
 use evenkeel_media::reassemble::Payload;
+use evenkeel_rtp::packet::sdp::Description;
 
 use crate::cli::RecvArgs;
 use crate::description;
@@ -10,7 +13,7 @@ use crate::failure::Failure;
 use crate::inputs;
 use crate::outputs::{self, Outputs};
 use crate::page::Mode;
-use crate::run::{CallProcessConfig, CallRun};
+use crate::run::{CallProcessConfig, CallRun, Hearing};
 use crate::wiring::{self, Role, Stream};
 
 pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
@@ -22,22 +25,29 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
     let seed = wiring::network_seed(args.seed);
     let codec = Codec::Mjpeg;
     let mut session = wiring::session("recv", Role::Receives, codec, None, seed, &run.clock);
-    let mut frame_rate = None;
-    let mut stream = Stream {
-        codec,
-        payloads: Payload::Jpeg.into(),
+    let described = args.sdp.as_deref().map(description::read).transpose()?;
+    let description = described.as_ref().map(|described| &described.description);
+    let stream = match &described {
+        Some(described) => description::follow(described, &mut session),
+        None => Stream {
+            codec,
+            payloads: Payload::Jpeg.into(),
+        },
     };
-    if let Some(path) = &args.sdp {
-        let description = description::read(path)?;
-        stream = description::follow(&description, &mut session)?;
-        frame_rate = description.frame_rate.and_then(inputs::frame_rate);
-    }
+    let frame_rate = description.and_then(|description| description.frame_rate);
+    let frame_rate = frame_rate.and_then(inputs::frame_rate);
     wiring::set_feedback(&mut session, args.run.feedback);
     let sink = outputs::sink(args.record.as_deref(), stream.codec, frame_rate)?;
+    let local = listening_address(args.bind, description);
+    let from = args.from.as_deref().map(wiring::heard).transpose()?;
     let outputs = Outputs::open(&args.run, args.record.as_deref())?;
     let end = CallProcessConfig {
         name: "recv",
-        socket: wiring::bind(args.bind, "BIND")?,
+        socket: wiring::bind(local, "BIND")?,
+        hearing: Hearing {
+            only: from,
+            in_group: local.ip().is_multicast(),
+        },
         session,
         policy: PolicyConfig::new(frame_rate.unwrap_or(inputs::DEFAULT_FRAME_RATE).interval()),
         stream,
@@ -46,4 +56,54 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
     };
     let info = outputs::page_info(Mode::Recv, None, None);
     run.watch(outputs, &info, seed, vec![end])
+}
+
+/// Returns where to listen. Of an address that the sender describes only a group counts: a host's may be that of a
+/// translator before this machine.
+fn listening_address(bind: Option<SocketAddr>, description: Option<&Description>) -> SocketAddr {
+    let port = description.map(|description| description.port);
+    let port = port.filter(|&port| port > 0);
+    let port = port.unwrap_or(wiring::DEFAULT_PORT);
+    let mut local = bind.unwrap_or((Ipv6Addr::UNSPECIFIED, port).into());
+    if let Some(Description { address, .. }) = description
+        && local.ip().is_unspecified()
+        && address.is_multicast()
+    {
+        local.set_ip(*address);
+    }
+    local
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn description_names_port_and_group_only() {
+        let at = |text: &str| text.parse::<SocketAddr>().expect("an address");
+        let described = |address: &str| {
+            let address = at(address);
+            Description::new(address.ip(), address.ip(), address.port(), 26)
+        };
+        for (bind, description, local) in [
+            (None, None, "[::]:5004"),
+            (None, Some("192.0.2.7:6500"), "[::]:6500"),
+            (None, Some("192.0.2.7:0"), "[::]:5004"),
+            (None, Some("239.1.2.3:6500"), "239.1.2.3:6500"),
+            (
+                Some("0.0.0.0:7000"),
+                Some("239.1.2.3:6500"),
+                "239.1.2.3:7000",
+            ),
+            (
+                Some("192.0.2.7:7000"),
+                Some("239.1.2.3:6500"),
+                "192.0.2.7:7000",
+            ),
+        ] {
+            let description = description.map(described);
+            let listening = listening_address(bind.map(at), description.as_ref());
+            assert_eq!(listening, at(local));
+        }
+    }
 }

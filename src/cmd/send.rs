@@ -1,21 +1,30 @@
 //! `evenkeel send`: one way, to `evenkeel recv` or to any RTP receiver.
 
+use evenkeel_codec::Codec;
+
 use crate::cli::SendArgs;
 use crate::description;
 use crate::failure::Failure;
 use crate::inputs;
 use crate::outputs::{self, Outputs};
 use crate::page::Mode;
-use crate::run::{AwaitedReceiver, CallProcessConfig, CallRun};
+use crate::run::{AwaitedReceiver, CallProcessConfig, CallRun, Hearing};
 use crate::wiring::{self, Role};
 
 pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
     let mut run = CallRun::start(&args.run)?;
-    let peer = wiring::peer(&args.dest)?;
+    let peer = wiring::peer_or_group(&args.dest)?;
+    if peer.ip().is_multicast() {
+        require_group_options(args)?;
+    }
     let video = run.video(&args.picture, &[("--sdp", args.sdp.as_deref())])?;
     let outputs = Outputs::open(&args.run, None)?;
-    let bind = args.bind.unwrap_or_else(|| wiring::any_port_towards(peer));
-    let socket = wiring::bind(bind, "--bind")?;
+    let socket = wiring::bind_towards(args.bind, peer)?;
+    if peer.ip().is_multicast() {
+        socket
+            .set_multicast(peer, args.ttl)
+            .map_err(|error| Failure::usage(format!("DEST {peer}: {error}; name another group")))?;
+    }
     let seed = wiring::network_seed(args.picture.seed);
     let codec = video.stream.codec;
     let mut session = wiring::session("send", Role::Sends, codec, Some(peer), seed, &run.clock);
@@ -29,7 +38,8 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
     if let Some(path) = &args.sdp {
         wiring::name_sources(&mut session);
         let deadline = video.policy.deadline;
-        let description = description::describe(&session, codec, &video.format, peer, deadline);
+        let mut description = description::describe(&session, codec, &video.format, peer, deadline);
+        description.ttl = args.ttl;
         description::write(path, &description)?;
     }
     run.receiver = Some(AwaitedReceiver {
@@ -40,6 +50,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
     let end = CallProcessConfig {
         name: "send",
         socket,
+        hearing: Hearing::default(),
         session,
         policy: video.policy,
         stream: video.stream,
@@ -47,4 +58,19 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
         sink: None,
     };
     run.watch(outputs, &info, args.picture.seed(), vec![end])
+}
+
+/// Refuses options that need reports: the members of a group send none, as many would flood the sender.
+fn require_group_options(args: &SendArgs) -> Result<(), Failure> {
+    let wrong = if args.fixed_rate.is_none() {
+        "sets no rate by reports; give --fixed-rate RATE, for a network that carries it"
+    } else if args.picture.codec() == Codec::H264 {
+        "asks for no key frame, with which H.264 begins and goes on after a loss; choose --codec mjpeg"
+    } else {
+        return Ok(());
+    };
+    Err(Failure::usage(format!(
+        "DEST {}: a group {wrong}",
+        args.dest
+    )))
 }

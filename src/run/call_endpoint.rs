@@ -8,16 +8,31 @@ use evenkeel_media::frame::ReceivedFrame;
 use evenkeel_rtp::endpoint::{Datagram, Endpoint, Reason, Transmit};
 use tfrc::time::Instant;
 
+use crate::address::HeardSources;
+
 /// The most frames that wait for the display. A further one is dropped, because a late display would delay the next
 /// frames too.
 const FRAME_CAPACITY: usize = 4;
 /// The most events that wait for the monitor: some seconds of them.
 const EVENT_CAPACITY: usize = 8_192;
 
+/// The datagrams that an end hears, and whether it answers.
+#[derive(Default)]
+pub(crate) struct Hearing {
+    /// The only sources that are heard, if `--from` names them.
+    pub(crate) only: Option<HeardSources>,
+    /// Nothing is sent. A group may have any number of members, and no bound on the sum of their reports holds that a
+    /// member could keep without hearing the others' (RFC 3550 §6.2).
+    pub(crate) in_group: bool,
+}
+
 /// The endpoint that the driver drives: a [`Call`], and the channels out of it.
 pub(crate) struct CallEndpoint {
     /// The call itself.
     pub(crate) call: Call,
+    hearing: Hearing,
+    /// The datagrams from sources that are not heard.
+    pub(crate) unheard: u64,
     frames: SyncSender<ReceivedFrame>,
     undecodable: Receiver<u32>,
     events: SyncSender<CallEvent>,
@@ -35,7 +50,7 @@ pub(crate) struct Outlets {
 
 impl CallEndpoint {
     /// Creates an endpoint around a call.
-    pub(crate) fn new(call: Call) -> (Self, Outlets) {
+    pub(crate) fn new(call: Call, hearing: Hearing) -> (Self, Outlets) {
         let (frames, due) = sync_channel(FRAME_CAPACITY);
         let (events, happened) = sync_channel(EVENT_CAPACITY);
         // The channel holds the frames that wait, and the one at the decoder.
@@ -43,6 +58,8 @@ impl CallEndpoint {
         (
             Self {
                 call,
+                hearing,
+                unheard: 0,
                 frames,
                 undecodable,
                 events,
@@ -74,7 +91,12 @@ impl CallEndpoint {
 
 impl Endpoint for CallEndpoint {
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
-        self.call.handle_datagram(now, datagram);
+        let mut only = self.hearing.only.iter();
+        if only.all(|sources| sources.contain(datagram.source)) {
+            self.call.handle_datagram(now, datagram);
+        } else {
+            self.unheard += 1;
+        }
         self.hand_out(now);
     }
 
@@ -84,7 +106,10 @@ impl Endpoint for CallEndpoint {
     }
 
     fn poll_transmit(&mut self, now: Instant, buf: &mut [u8]) -> Option<Transmit> {
-        let transmit = self.call.poll_transmit(now, buf);
+        let mut transmit = self.call.poll_transmit(now, buf);
+        while self.hearing.in_group && transmit.is_some() {
+            transmit = self.call.poll_transmit(now, buf);
+        }
         if transmit.is_none() {
             self.hand_out(now);
         }
@@ -103,14 +128,15 @@ mod tests {
     use std::net::SocketAddr;
     use std::time::Duration;
 
-    use evenkeel_codec::Codec;
     use evenkeel_codec::source::{Format, FrameRate, Scene, Source as _};
+    use evenkeel_codec::{Codec, VideoEncoder};
     use evenkeel_media::event::EventKind;
     use evenkeel_media::frame::EncodedFrame;
     use evenkeel_media::policy::PolicyConfig;
     use evenkeel_media::reassemble::Payload;
     use evenkeel_rtp::packet::rtp::media_time;
-    use evenkeel_rtp::session::{Config, ReceiveConfig, SendConfig};
+    use evenkeel_rtp::session::{Config, Ignored, ReceiveConfig, SendConfig};
+    use tfrc::Ecn;
 
     const INTERVAL: Duration = Duration::from_millis(100);
 
@@ -127,6 +153,88 @@ mod tests {
         }
         let policy = PolicyConfig::new(INTERVAL);
         Call::new(Instant::ZERO, config, policy, Payload::H264)
+    }
+
+    /// A source of small pictures, ten a second, with its encoder.
+    struct Camera {
+        scene: Scene,
+        encoder: Box<dyn VideoEncoder>,
+    }
+
+    impl Camera {
+        fn new() -> Self {
+            let format = Format {
+                width: 64,
+                height: 48,
+                frame_rate: FrameRate::new(10, 1).expect("ten a second"),
+            };
+            Self {
+                scene: Scene::new(format, 1).expect("possible size"),
+                encoder: Codec::H264.encoder(INTERVAL),
+            }
+        }
+
+        /// Hands the next picture to a call that sends, if the call has a size for it.
+        fn capture(&mut self, now: Instant, sender: &mut Call) {
+            let picture = self.scene.next().expect("endless").expect("endless");
+            if let Some(target) = sender.frame_target(now) {
+                let coded = self.encoder.encode(&picture, &target);
+                let frame = EncodedFrame {
+                    captured: now,
+                    timestamp: media_time(now, 90_000),
+                    picture: coded.expect("possible size").expect("room for it").picture,
+                };
+                sender.push_frame(now, frame).expect("well formed");
+            }
+        }
+    }
+
+    #[test]
+    fn only_named_sources_are_heard() {
+        let only = Some(HeardSources(vec![([10, 0, 0, 1], 0).into()]));
+        let hearing = Hearing {
+            only,
+            in_group: false,
+        };
+        let (mut endpoint, _outlets) = CallEndpoint::new(call(2), hearing);
+        for (host, heard, unheard) in [(1, 1, 0), (3, 1, 1), (1, 2, 1)] {
+            let datagram = Datagram {
+                source: address(host),
+                arrival: Instant::ZERO,
+                ecn: Ecn::NotEct,
+                payload: &[0x80],
+            };
+            endpoint.handle_datagram(Instant::ZERO, datagram);
+            let statistics = endpoint.call.session().statistics();
+            let counted = (statistics.ignored(Ignored::TooShort), endpoint.unheard);
+            assert_eq!(counted, (heard, unheard), "from {host}");
+        }
+    }
+
+    #[test]
+    fn member_of_a_group_reports_nothing() {
+        for in_group in [false, true] {
+            let hearing = Hearing {
+                only: None,
+                in_group,
+            };
+            let (mut endpoint, _outlets) = CallEndpoint::new(call(2), hearing);
+            let (mut sender, mut camera) = (call(1), Camera::new());
+            let (mut there, mut buf, mut sent) = (Way::default(), [0; 2_048], 0);
+            for step in 0..2_000 {
+                let now = Instant::from_millis(step);
+                if step % 100 == 0 {
+                    camera.capture(now, &mut sender);
+                }
+                there.carry(now, &mut sender, address(1), &mut endpoint);
+                while endpoint.poll_transmit(now, &mut buf).is_some() {
+                    sent += 1;
+                }
+            }
+            let statistics = endpoint.call.session().statistics();
+            assert!(statistics.packets_received > 0);
+            assert_eq!(sent == 0, in_group, "{sent} datagrams");
+        }
     }
 
     /// The datagrams in flight to an end.
@@ -162,31 +270,16 @@ mod tests {
 
     #[test]
     fn dropped_and_undecodable_frames_are_followed_by_keyframes() {
-        let format = Format {
-            width: 64,
-            height: 48,
-            frame_rate: FrameRate::new(10, 1).expect("ten a second"),
-        };
-        let mut scene = Scene::new(format, 1).expect("possible size");
-        let mut encoder = Codec::H264.encoder(INTERVAL);
+        let mut camera = Camera::new();
         let mut decoder = Codec::H264.decoder();
         let mut sender = call(1);
-        let (mut endpoint, outlets) = CallEndpoint::new(call(2));
+        let (mut endpoint, outlets) = CallEndpoint::new(call(2), Hearing::default());
         let (mut there, mut back) = (Way::default(), Way::default());
         let (mut shown, mut reasons) = (Vec::new(), Vec::new());
         for step in 0..9_000_u64 {
             let now = Instant::from_millis(step);
             if step % 100 == 0 {
-                let picture = scene.next().expect("endless").expect("endless");
-                if let Some(target) = sender.frame_target(now) {
-                    let coded = encoder.encode(&picture, &target).expect("possible size");
-                    let frame = EncodedFrame {
-                        captured: now,
-                        timestamp: media_time(now, 90_000),
-                        picture: coded.expect("room for it").picture,
-                    };
-                    sender.push_frame(now, frame).expect("well formed");
-                }
+                camera.capture(now, &mut sender);
             }
             sender.handle_timeout(now);
             endpoint.handle_timeout(now);

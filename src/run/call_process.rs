@@ -16,7 +16,7 @@ use evenkeel_net::{Driver, Handle};
 use evenkeel_rtp::session;
 use tfrc::time::Duration;
 
-use super::call_endpoint::CallEndpoint;
+use super::call_endpoint::{CallEndpoint, Hearing};
 use super::capture::{Capture, CaptureError, Coded};
 use super::display::Display;
 use super::reference::References;
@@ -38,6 +38,7 @@ pub(crate) struct CallProcessConfig {
     /// The name of the end in traces.
     pub(crate) name: &'static str,
     pub(crate) socket: Socket,
+    pub(crate) hearing: Hearing,
     pub(crate) session: session::Config,
     pub(crate) policy: PolicyConfig,
     /// The media of both directions.
@@ -90,7 +91,7 @@ impl CallProcess {
             config.policy,
             config.stream.payloads,
         );
-        let (endpoint, outlets) = CallEndpoint::new(call);
+        let (endpoint, outlets) = CallEndpoint::new(call, config.hearing);
         let endpoint =
             Arc::new(Driver::spawn(clock, config.socket, endpoint).map_err(Failure::runtime)?);
         let (coded_in, coded) = sync_channel(FIGURE_CAPACITY);
@@ -253,6 +254,7 @@ mod tests {
         let config = CallProcessConfig {
             name: "end",
             socket: Socket::bind(([127, 0, 0, 1], 0).into()).expect("a port"),
+            hearing: Hearing::default(),
             session,
             policy: PolicyConfig::new(format.frame_rate.interval()),
             stream: wiring::stream(codec, &[], &format).expect("a size that H.264 has"),

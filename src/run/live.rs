@@ -6,7 +6,7 @@ use evenkeel_codec::quality::percentile;
 use evenkeel_media::call::CallEvent;
 use evenkeel_media::event::{Discard, EventKind as MediaEvent};
 use evenkeel_media::report::ShownFrame;
-use evenkeel_rtp::session::{EventKind as SessionEvent, Path, RateSource};
+use evenkeel_rtp::session::{EventKind as SessionEvent, Ignored, Path, RateSource};
 use tfrc::time::{Duration, Instant};
 use tfrc::trace::Trace as Decision;
 use tfrc::units::{Bytes, Rate};
@@ -180,6 +180,9 @@ impl Live {
             _ if self.frozen + self.late > 0 => "frames arrived, but none could be shown".into(),
             _ if received > Bytes::ZERO => "no frame arrived whole".into(),
             _ if snapshot.link.is_some() => "nothing came through the link in this time".into(),
+            Some((kind, count)) if *kind == Ignored::WrongSource.name() => format!(
+                "{count} datagrams came from another address than the peer's: check the peer's address, and --from"
+            ),
             Some((kind, count)) => format!(
                 "{count} datagrams were ignored ({kind}): check that both ends have the same --sdp, codec and --feedback"
             ),

@@ -29,6 +29,7 @@ use crate::page::{Controls, PageInfo};
 use crate::stop::Stop;
 use crate::wiring::{self, Stream};
 
+pub(crate) use self::call_endpoint::Hearing;
 pub(crate) use self::call_process::CallProcessConfig;
 pub(crate) use self::monitor::LinkView;
 pub(crate) use self::warning::AwaitedReceiver;

@@ -60,7 +60,7 @@ impl Snapshot {
             ..Self::default()
         };
         for (index, (_, end)) in ends.iter().enumerate() {
-            let (path, rate_source, statistics, sending, receives) = end
+            let (path, rate_source, statistics, unheard, sending, receives) = end
                 .endpoint
                 .call(|endpoint, _| {
                     let call = &endpoint.call;
@@ -79,12 +79,13 @@ impl Snapshot {
                         path,
                         call.session().rate_source(),
                         call.session().statistics().clone(),
+                        endpoint.unheard,
                         sending,
                         call.receiver().is_some(),
                     )
                 })
                 .map_err(Failure::runtime)?;
-            snapshot.count_ignored(&statistics);
+            snapshot.count_ignored(&statistics, unheard);
             if index == 0 && sending.is_some() {
                 (snapshot.path, snapshot.sending) = (path, sending);
                 snapshot.rate_source = rate_source;
@@ -104,9 +105,12 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    fn count_ignored(&mut self, statistics: &Statistics) {
+    fn count_ignored(&mut self, statistics: &Statistics, unheard: u64) {
         for kind in Ignored::ALL {
-            let count = statistics.ignored(*kind);
+            let count = match kind {
+                Ignored::WrongSource => statistics.ignored(*kind) + unheard,
+                kind => statistics.ignored(*kind),
+            };
             if count > 0 {
                 *self.ignored.entry(kind.name()).or_default() += count;
             }

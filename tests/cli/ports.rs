@@ -77,6 +77,86 @@ fn peer_at_port_0_is_refused() {
 }
 
 #[test]
+fn peer_without_a_way_is_refused() {
+    for words in [
+        "call [::1]:9 --bind 0.0.0.0:0 --headless --seconds 1",
+        "send [::1]:9 --bind 127.0.0.1:0 --headless --seconds 1",
+        "call 255.255.255.255:9 --bind [::]:0 --headless --seconds 1",
+    ] {
+        refuses(words, &["no way from", ":9: ", "--bind", "family"]);
+    }
+    for words in [
+        "call fe80::7 --headless",
+        "send [fe80::7]:5004 --headless",
+        "recv [fe80::7]:5004 --headless",
+        "recv 127.0.0.1:0 --from fe80::7 --headless",
+    ] {
+        refuses(words, &["fe80::7", "interface", "%eth0]:5004"]);
+    }
+    refuses(
+        "call [fe80::7%no-such]:9 --headless",
+        &["no interface `no-such`"],
+    );
+}
+
+#[test]
+fn group_is_refused_where_it_cannot_work() {
+    for words in [
+        "call 239.1.2.3 --headless",
+        "call [ff15::7]:9 --headless",
+        "vod serve title.ts --to 239.1.2.3",
+        "perf client 239.1.2.3",
+    ] {
+        refuses(words, &["group", "one host"]);
+    }
+    let send = "send 239.1.2.3 --headless --seconds 1";
+    refuses(send, &["239.1.2.3", "--fixed-rate"]);
+    let h264 = format!("{send} --fixed-rate 1M --codec h264");
+    refuses(&h264, &["239.1.2.3", "H.264", "--codec mjpeg"]);
+}
+
+#[test]
+fn call_runs_over_either_family() {
+    for host in ["[::1]", "127.0.0.1"] {
+        if UdpSocket::bind(format!("{host}:0")).is_err() {
+            continue; // This machine has no IPv6.
+        }
+        let taken = [taken_port(), taken_port()];
+        let port = |socket: &UdpSocket| socket.local_addr().expect("its address").port();
+        let [one, two] = taken.map(|(socket, _)| port(&socket));
+        let ends = [(one, two), (two, one)].map(|(own, peer)| {
+            let size = "--size 160x120 --headless --seconds 5 --warmup 0";
+            let words = format!("call {host}:{peer} --bind [::]:{own} --from {host} {size}");
+            let mut command = program(&words);
+            command.stdout(Stdio::null()).stderr(Stdio::piped());
+            command.spawn().expect("run the program")
+        });
+        for end in ends {
+            let output = end.wait_with_output().expect("an end");
+            assert!(output.status.success(), "{host}: {}", text(&output.stderr));
+        }
+    }
+}
+
+#[test]
+fn only_the_named_source_is_heard() {
+    let (taken, address) = taken_port();
+    drop(taken);
+    let send = format!("send {address} --fixed-rate 500k --size 160x120 --headless");
+    let mut sender = program(&send);
+    let mut sender = sender
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("run the program");
+    let recv = format!("recv {address} --headless --warmup 0 --seconds");
+    let other = run(&format!("{recv} 2 --from 127.0.0.2"));
+    let named = run(&format!("{recv} 5 --from 127.0.0.1"));
+    sender.kill().and_then(|()| sender.wait()).expect("its end");
+    ends(1, &other, &["another address", "--from"]);
+    assert!(named.status.success(), "{}", text(&named.stderr));
+}
+
+#[test]
 fn sender_without_reports_ends_and_names_the_receiver() {
     let (_silent, peer) = taken_port();
     let send = format!("send {peer} --headless --size 160x120 --give-up 1s --seconds 60");

@@ -6,6 +6,7 @@
 mod camera_faults;
 mod decoders;
 mod demo;
+mod families;
 mod faults;
 mod foreign;
 mod formats;

@@ -5,6 +5,7 @@
 //! reports.
 #![deny(unsafe_code)]
 
+mod binding;
 mod capture;
 mod clock;
 mod command_thread;

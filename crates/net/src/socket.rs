@@ -3,11 +3,11 @@
 use crate::clock::Clock;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use crate::socket_option;
-use crate::{packet_info, wait};
+use crate::{binding, packet_info, wait};
 use quinn_udp::{EcnCodepoint, RecvMeta, UdpSockRef, UdpSocketState};
-use socket2::{Domain, Protocol, Type};
+use socket2::SockRef;
 use std::io::{self, IoSliceMut};
-use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 use tfrc::Ecn;
 use tfrc::time::{Duration, Instant};
@@ -15,8 +15,9 @@ use tfrc::units::Bytes;
 
 /// A bound, non-blocking UDP socket.
 ///
-/// Bound to an unspecified IPv6 address it speaks IPv4 as well; IPv4 peers then show, and are
-/// addressed, as IPv4.
+/// Bound to `[::]` it speaks IPv4 as well, or IPv4 alone on a machine without IPv6. IPv4 peers show,
+/// and are addressed, as IPv4; a peer on a link keeps the number of its interface. Bound to the address
+/// of a group it joins the group.
 #[derive(Debug)]
 pub struct Socket {
     socket: UdpSocket,
@@ -37,6 +38,9 @@ pub enum BindError {
     /// The port needs privileges.
     #[error("{0}: not permitted")]
     NotPermitted(SocketAddr),
+    /// No interface leads to the group.
+    #[error("{0}: cannot join the group {ip}: {1}", ip = .0.ip())]
+    NotJoined(SocketAddr, #[source] io::Error),
     /// Anything else that the system says.
     #[error("{0}: {1}")]
     Other(SocketAddr, #[source] io::Error),
@@ -49,6 +53,7 @@ impl BindError {
             Self::PortInUse(address)
             | Self::NoSuchAddress(address)
             | Self::NotPermitted(address)
+            | Self::NotJoined(address, _)
             | Self::Other(address, _) => *address,
         }
     }
@@ -87,20 +92,13 @@ impl Socket {
             io::ErrorKind::AddrInUse => BindError::PortInUse(address),
             io::ErrorKind::AddrNotAvailable => BindError::NoSuchAddress(address),
             io::ErrorKind::PermissionDenied => BindError::NotPermitted(address),
+            _ if address.ip().is_multicast() => BindError::NotJoined(address, error),
             _ => BindError::Other(address, error),
         })
     }
 
     fn open(address: SocketAddr) -> io::Result<Self> {
-        let socket = socket2::Socket::new(
-            Domain::for_address(address),
-            Type::DGRAM,
-            Some(Protocol::UDP),
-        )?;
-        if address.is_ipv6() {
-            socket.set_only_v6(address.ip() != IpAddr::V6(Ipv6Addr::UNSPECIFIED))?;
-        }
-        socket.bind(&address.into())?;
+        let socket = binding::bind(address)?;
         // The system caps it silently (net.core.rmem_max), so what was got is read back.
         let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER.get() as usize);
         // Who administers the network may exceed the cap; anyone else keeps what there is.
@@ -126,6 +124,27 @@ impl Socket {
     /// The address that the socket is bound to.
     pub fn local_address(&self) -> SocketAddr {
         self.local
+    }
+
+    /// Asks the system for a way from this socket's address to `destination`. Nothing is sent.
+    ///
+    /// # Errors
+    ///
+    /// Returns the system's reason if there is none.
+    pub fn find_route(&self, destination: SocketAddr) -> io::Result<()> {
+        let mut local = self.local;
+        local.set_port(0);
+        binding::bind(local)?.connect(&self.address_for_system(destination).into())
+    }
+
+    /// Sets how many hops datagrams to a group may take, and the interface of an IPv6 `group` that names one.
+    pub fn set_multicast(&self, group: SocketAddr, hops: u8) -> io::Result<()> {
+        let socket = SockRef::from(&self.socket);
+        let SocketAddr::V6(group) = group else {
+            return socket.set_multicast_ttl_v4(hops.into());
+        };
+        socket.set_multicast_if_v6(group.scope_id())?;
+        socket.set_multicast_hops_v6(hops.into())
     }
 
     /// The receive buffer that the system granted, its bookkeeping included: Linux grants, and
@@ -268,7 +287,7 @@ impl ReceiveBatch {
     pub fn datagrams(&self) -> impl Iterator<Item = Received<'_>> {
         (0..self.filled).flat_map(|index| {
             let meta = &self.metas[index];
-            let source = SocketAddr::new(meta.addr.ip().to_canonical(), meta.addr.port());
+            let source = binding::peer_address(meta.addr);
             let ecn = match meta.ecn {
                 None => Ecn::NotEct,
                 Some(EcnCodepoint::Ect0) => Ecn::Ect0,

@@ -39,6 +39,15 @@ fn receive(clock: &Clock, socket: &Socket, count: usize) -> Vec<Datagram> {
     received
 }
 
+fn hello(destination: SocketAddr) -> Outgoing<'static> {
+    Outgoing {
+        destination,
+        ecn: Ecn::NotEct,
+        contents: b"hello",
+        segment: 5,
+    }
+}
+
 fn every_mark_survives(sender: &Socket, receiver: &Socket, destination: SocketAddr) {
     let clock = Clock::start();
     let marks = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce];
@@ -85,13 +94,46 @@ fn ecn_and_segments_survive_over_ipv6() {
 
 #[test]
 fn an_unspecified_ipv6_address_speaks_ipv4_too() {
-    let Ok(dual) = Socket::bind("[::]:0".parse().unwrap()) else {
-        return; // This machine has no IPv6.
-    };
+    // Without IPv6 in this machine it speaks IPv4 alone.
+    let dual = bind("[::]:0");
     let four = bind("127.0.0.1:0");
     let dual_port = dual.local_address().port();
     every_mark_survives(&four, &dual, SocketAddr::from(([127, 0, 0, 1], dual_port)));
     every_mark_survives(&dual, &four, four.local_address());
+}
+
+#[test]
+fn both_receivers_of_a_group_hear_it() {
+    let Ok(first) = Socket::bind("239.255.76.67:0".parse().unwrap()) else {
+        return; // No interface of this machine leads to groups.
+    };
+    let address = first.local_address();
+    let second = Socket::bind(address).unwrap();
+    let sender = bind("0.0.0.0:0");
+    sender.set_multicast(address, 0).unwrap();
+    let clock = Clock::start();
+    sender.send(&hello(address)).unwrap();
+    for receiver in [&first, &second] {
+        let heard = receive(&clock, receiver, 1);
+        assert_eq!(heard[0].payload, b"hello");
+        assert_eq!(heard[0].source.port(), sender.local_address().port());
+    }
+}
+
+#[test]
+fn route_is_found_only_within_a_family() {
+    let four = bind("127.0.0.1:0");
+    assert!(four.find_route(four.local_address()).is_ok());
+    assert!(four.find_route("[::1]:9".parse().unwrap()).is_err());
+    let Ok(six) = Socket::bind("[::1]:0".parse().unwrap()) else {
+        return; // This machine has no IPv6.
+    };
+    assert!(six.find_route(six.local_address()).is_ok());
+    assert!(six.find_route(four.local_address()).is_err());
+    let dual = bind("[::]:0");
+    for destination in [four.local_address(), six.local_address()] {
+        assert!(dual.find_route(destination).is_ok(), "{destination}");
+    }
 }
 
 #[test]

@@ -27,7 +27,8 @@ pub(super) fn run(args: &PerfServerArgs) -> Result<(), Failure> {
     let stop = Stop::on_interrupt()?;
     let output = Output::open(args.output.logfile.as_deref())?;
     let clock = Clock::start();
-    let address = SocketAddr::new(args.bind, args.output.port);
+    let mut address = args.bind;
+    address.set_port(args.output.port);
     // The key is the system's entropy, because the tokens are worth no more than their key.
     let drawn = RandomState::new();
     let server = Server::new(ServerConfig {

@@ -44,7 +44,9 @@ pub(super) fn towards(peer: SocketAddr) -> io::Result<SocketAddr> {
     // The call sends nothing, and makes the system look for a route.
     let socket = UdpSocket::bind(wiring::any_port_towards(peer))?;
     socket.connect(peer)?;
-    Ok(SocketAddr::new(socket.local_addr()?.ip(), 0))
+    let mut local = socket.local_addr()?;
+    local.set_port(0);
+    Ok(local)
 }
 
 /// Ends the thread and the capture. The result of the capture is separate from the end, because the measurements

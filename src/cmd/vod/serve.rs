@@ -51,8 +51,7 @@ pub(super) fn run(args: &VodServeArgs) -> Result<(), Failure> {
         is_uncontrolled: args.udp,
         ts_per_datagram: ts_towards(peer),
     };
-    let bind = args.bind.unwrap_or_else(|| wiring::any_port_towards(peer));
-    let socket = wiring::bind(bind, "--bind")?;
+    let socket = wiring::bind_towards(args.bind, peer)?;
     let server = Server::new(clock.now(), config, content);
     let handle = Driver::spawn(clock, socket, server).map_err(Failure::runtime)?;
 

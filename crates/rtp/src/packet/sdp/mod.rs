@@ -3,7 +3,7 @@
 mod parse;
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use tfrc::units::Rate;
@@ -40,12 +40,14 @@ pub enum Direction {
 pub struct Description {
     /// The number of the session, unique to its origin.
     pub session_id: u64,
-    /// The host of the describing end.
+    /// The host of the describing end; 0.0.0.0 if the description has no address of it.
     pub origin: IpAddr,
     /// The session's name; a line break in it is written as a space.
     pub name: String,
-    /// The destination address of the media.
+    /// The destination address of the media; 0.0.0.0 if the description has a name or nothing instead.
     pub address: IpAddr,
+    /// The time to live of media to an IPv4 group, which is written and read with its address (RFC 8866 §5.7).
+    pub ttl: u8,
     /// The destination UDP port of the media.
     pub port: u16,
     /// The profile. With [`Profile::Avp`] neither `feedback` nor `reduced_size` is written.
@@ -100,6 +102,9 @@ pub struct Repair {
 }
 
 impl Description {
+    /// The address of a host that is not known (RFC 8840 §4.1.1).
+    const UNKNOWN_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+
     /// Creates the description of a one-way stream under TFRC: AVPF, with RTCP multiplexed and of reduced size.
     pub fn new(origin: IpAddr, address: IpAddr, port: u16, payload_type: u8) -> Self {
         Self {
@@ -107,6 +112,7 @@ impl Description {
             origin,
             name: "Evenkeel".into(),
             address,
+            ttl: 1,
             port,
             profile: Profile::Avpf,
             payload_type,
@@ -135,12 +141,16 @@ impl Description {
 pub enum SdpError {
     /// The description is longer than 16 KiB.
     TooLong,
-    /// A line does not have the format of its type; lines count from 1.
+    /// A line that is needed does not have the format of its type.
     Line {
-        /// The line's number.
+        /// The line's number, from 1.
         line: usize,
-        /// The field that the line should have.
+        /// The field that is invalid.
         field: &'static str,
+        /// The beginning of its value.
+        value: String,
+        /// What would be right.
+        remedy: &'static str,
     },
     /// No line has this field.
     Missing(&'static str),
@@ -150,7 +160,12 @@ impl fmt::Display for SdpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooLong => write!(f, "the description is longer than {MAX_LEN} bytes"),
-            Self::Line { line, field } => write!(f, "line {line}: {field} is invalid"),
+            Self::Line {
+                line,
+                field,
+                value,
+                remedy,
+            } => write!(f, "line {line}: {field} {value:?} is invalid; {remedy}"),
             Self::Missing(what) => write!(f, "the description has no {what}"),
         }
     }
@@ -162,13 +177,15 @@ impl std::error::Error for SdpError {}
 impl fmt::Display for Description {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (origin, address) = (Address(self.origin), Address(self.address));
+        let ttl = is_limited(self.address).then(|| format!("/{}", self.ttl));
+        let ttl = ttl.unwrap_or_default();
         let line = |text: &str| text.replace(['\r', '\n', '\0'], " ");
         let name = line(&self.name);
         let payload_type = self.payload_type;
         write!(f, "v=0\r\no=- {0} {0} {origin}\r\n", self.session_id)?;
         // A session without a name is called "-" (RFC 8866 §5.3).
         write!(f, "s={}\r\n", if name.is_empty() { "-" } else { &name })?;
-        write!(f, "c={address}\r\nt=0 0\r\n")?;
+        write!(f, "c={address}{ttl}\r\nt=0 0\r\n")?;
         let profile = match self.profile {
             Profile::Avp => "RTP/AVP",
             Profile::Avpf => "RTP/AVPF",
@@ -271,6 +288,11 @@ const TRANSIT_BOUNDS: &str = "tfrc transit";
 
 /// The names of keyframe requests in `rtcp-fb` (RFC 4585 §4.2, RFC 5104 §7.1).
 const KEYFRAME_REQUESTS: [&str; 2] = ["nack pli", "ccm fir"];
+
+/// Returns true for a group whose time to live follows its address (RFC 8866 §5.7).
+fn is_limited(address: IpAddr) -> bool {
+    address.is_ipv4() && address.is_multicast()
+}
 
 struct Address(IpAddr);
 

@@ -1,6 +1,7 @@
 //! Parses a description line by line.
 
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use tfrc::units::Rate;
 
 use super::{
     Description, Direction, KEYFRAME_REQUESTS, MAX_LEN, Profile, REPAIR_ENCODING, REPAIR_GROUP,
-    REPAIR_WINDOW, Repair, SdpError, TRANSIT_BOUNDS, feedback_value,
+    REPAIR_WINDOW, Repair, SdpError, TRANSIT_BOUNDS, feedback_value, is_limited,
 };
 use crate::packet::ext::{RttSendTs, TransportSequence};
 use crate::packet::rtcp::FeedbackMode;
@@ -28,7 +29,9 @@ impl Description {
     /// `knows`.
     ///
     /// Payload types are in the order of preference (RFC 3264 §5.1, §6.1). If the reader knows none, the first
-    /// applies.
+    /// applies. What a receiver needs must be right: the `m=` line, and `rtpmap` and `fmtp` of the payload type. Any
+    /// other line that cannot be read counts as absent, because cameras and converters write many that are not of
+    /// RFC 8866.
     ///
     /// # Errors
     ///
@@ -59,12 +62,16 @@ enum Section {
 
 #[derive(Debug, Default)]
 struct Parser {
+    /// The number of the present line, from 1.
+    line: usize,
     section: Section,
     origin: Option<(u64, IpAddr)>,
     name: String,
-    address: Option<IpAddr>,
-    media: Option<(u16, Profile, u8)>,
-    /// The payload type that is read, if it is not the first.
+    /// The address with its time to live, and the section that has it.
+    address: Option<(Section, IpAddr, u8)>,
+    /// The `m=` line: its number, port and profile.
+    media: Option<(usize, u16, Profile)>,
+    /// The payload type that is read; `None` while its choice is open, and lines about any are then skipped.
     choice: Option<u8>,
     /// The payload types of the stream.
     listed: Vec<u8>,
@@ -89,41 +96,39 @@ struct Parser {
 
 impl Parser {
     fn take_in(mut self, text: &str) -> Result<Self, SdpError> {
-        for (index, line) in text.lines().enumerate() {
-            if line.is_empty() {
-                continue;
+        for line in text.lines() {
+            self.line += 1;
+            if let Some((kind, value)) = line.trim().split_once('=') {
+                self.handle(kind.trim_end(), value.trim_start())?;
             }
-            let invalid = |field| SdpError::Line {
-                line: index + 1,
-                field,
-            };
-            let (kind, value) = line.split_once('=').ok_or(invalid("type=value"))?;
-            self.handle(kind, value).map_err(invalid)?;
         }
         Ok(self)
     }
 
-    /// Returns the first payload type whose encoding the reader knows.
-    fn choice(&self, knows: impl Fn(&str) -> bool) -> Option<u8> {
-        let first = self.media.map(|(_, _, payload_type)| payload_type);
-        let is_known = |&payload_type: &u8| {
-            let map = if Some(payload_type) == first {
-                self.map.as_ref().map(|(name, _)| name)
-            } else {
-                let mut others = self.others.iter();
-                let other = others.find(|(number, _)| *number == payload_type);
-                other.map(|(_, name)| name)
-            };
-            map.map_or_else(
-                || static_encoding(payload_type).is_some_and(|(name, _)| knows(&name)),
-                |name| knows(name),
-            )
-        };
-        self.listed.iter().copied().find(is_known)
+    /// Returns the error that a field of the present line is invalid.
+    fn invalid(&self, field: &'static str, value: &str, remedy: &'static str) -> SdpError {
+        SdpError::Line {
+            line: self.line,
+            field,
+            value: value.chars().take(MAX_QUOTED).collect(),
+            remedy,
+        }
     }
 
-    /// Parses a line; the error names the invalid field.
-    fn handle(&mut self, kind: &str, value: &str) -> Result<(), &'static str> {
+    /// Returns the first payload type whose encoding the reader knows, or the first of all.
+    fn choice(&self, knows: impl Fn(&str) -> bool) -> Option<u8> {
+        let is_known = |&&payload_type: &&u8| {
+            let mut maps = self.others.iter();
+            match maps.find(|(number, _)| *number == payload_type) {
+                Some((_, name)) => knows(name),
+                None => static_encoding(payload_type).is_some_and(|(name, _)| knows(&name)),
+            }
+        };
+        let known = self.listed.iter().find(is_known);
+        known.or(self.listed.first()).copied()
+    }
+
+    fn handle(&mut self, kind: &str, value: &str) -> Result<(), SdpError> {
         if kind == "m" {
             return self.media(value);
         }
@@ -131,60 +136,87 @@ impl Parser {
             return Ok(());
         }
         match kind {
-            "v" if value != "0" => return Err("version"),
-            "o" => self.origin = Some(origin(value).ok_or("origin")?),
+            "v" if value != "0" => return Err(self.invalid("version", value, "write v=0")),
+            "o" => self.origin = origin(value),
             "s" if self.section == Section::Session => self.name = value.to_owned(),
-            "c" => self.address = Some(connection(value).ok_or("connection")?),
-            "b" => self.bandwidth(value)?,
+            "c" => self.connection(value),
+            "b" => self.bandwidth(value),
             "a" => self.attribute(value)?,
             _ => {}
         }
         Ok(())
     }
 
-    fn media(&mut self, value: &str) -> Result<(), &'static str> {
+    fn media(&mut self, value: &str) -> Result<(), SdpError> {
         let mut words = value.split_ascii_whitespace();
         if words.next() != Some("video") || self.media.is_some() {
             self.section = Section::Other;
             return Ok(());
         }
         self.section = Section::Video;
-        let port = words.next().and_then(number).ok_or("port")?;
+        let ports = words.next().unwrap_or_default();
+        let Some(port) = port(ports) else {
+            return Err(self.invalid("port", ports, "write a number from 0 to 65535"));
+        };
         let profile = match words.next() {
             Some("RTP/AVP") => Profile::Avp,
             Some("RTP/AVPF") => Profile::Avpf,
-            _ => return Err("profile"),
+            other => {
+                let remedy = "only RTP/AVP and RTP/AVPF are received, which are not encrypted";
+                return Err(self.invalid("profile", other.unwrap_or_default(), remedy));
+            }
         };
+        let formats = words.clone().next().unwrap_or_default();
         self.listed = words.map_while(number).filter(is_payload_type).collect();
-        let first = self.listed.first().copied().ok_or("payload type")?;
-        self.media = Some((port, profile, self.choice.unwrap_or(first)));
+        if self.listed.is_empty() {
+            let remedy = "write a number from 0 to 63 or from 96 to 127";
+            return Err(self.invalid("payload type", formats, remedy));
+        }
+        self.media = Some((self.line, port, profile));
         Ok(())
     }
 
-    fn bandwidth(&mut self, value: &str) -> Result<(), &'static str> {
-        let (kind, amount) = value.split_once(':').ok_or("bandwidth")?;
+    /// Reads an address. One for the stream takes precedence over one for the session, and the first over the
+    /// further layers of a stream (RFC 8866 §5.7).
+    fn connection(&mut self, value: &str) {
+        let known = self.address.map(|(section, ..)| section);
+        if let Some((address, ttl)) = address(value)
+            && known != Some(self.section)
+        {
+            self.address = Some((self.section, address, ttl));
+        }
+    }
+
+    fn bandwidth(&mut self, value: &str) {
+        let Some((kind, amount)) = value.split_once(':') else {
+            return;
+        };
         let (index, unit) = match kind {
             "AS" => (0, 1e3),
             "RS" => (1, 1.0),
             "RR" => (2, 1.0),
-            _ => return Ok(()),
+            _ => return,
         };
-        let amount: u64 = number(amount).ok_or("bandwidth")?;
-        self.bandwidths[index] = Some(Rate::from_bits_per_sec(amount as f64 * unit));
-        Ok(())
+        let amount: Option<f64> = number(amount).filter(|amount| BANDWIDTHS.contains(amount));
+        self.bandwidths[index] = amount.map(|amount| Rate::from_bits_per_sec(amount * unit));
     }
 
-    fn attribute(&mut self, value: &str) -> Result<(), &'static str> {
+    fn attribute(&mut self, value: &str) -> Result<(), SdpError> {
         let (name, value) = value.split_once(':').unwrap_or((value, ""));
-        let payload_type = self.media.map(|(_, _, payload_type)| payload_type);
-        let is_ours = |text: &str| payload_type.is_some() && number(text) == payload_type;
+        let value = value.trim_start();
+        // Most attributes are of something, such as a payload type.
+        let (of, what) = value.split_once([' ', '\t']).unwrap_or((value, ""));
+        let what = what.trim_start();
+        let is_ours = self.choice.is_some() && number(of) == self.choice;
         match name {
+            "rtpmap" if is_ours => {
+                let remedy = "write the encoding and its clock, such as H264/90000";
+                let map = encoding(what).ok_or_else(|| self.invalid("rtpmap", what, remedy))?;
+                self.map = Some(map);
+            }
             "rtpmap" => {
-                let (number, map) = value.split_once(' ').ok_or("rtpmap")?;
-                if is_ours(number) {
-                    self.map = Some(encoding(map).ok_or("rtpmap")?);
-                } else if let Some((name, _)) = encoding(map)
-                    && let Some(other) = self::number(number)
+                if let Some((name, _)) = encoding(what)
+                    && let Some(other) = number(of)
                     && self.listed.contains(&other)
                 {
                     if name.eq_ignore_ascii_case(REPAIR_ENCODING) {
@@ -194,38 +226,29 @@ impl Parser {
                     }
                 }
             }
-            "fmtp" => {
-                let (number, parameters) = value.split_once(' ').ok_or("fmtp")?;
-                if is_ours(number) {
-                    self.parameters = Some(parameters.to_owned());
-                } else if self.repair.is_some() && self::number(number) == self.repair {
-                    self.repair_window = window(parameters).unwrap_or_default();
-                }
+            "fmtp" if is_ours => self.parameters = Some(what.to_owned()),
+            "fmtp" if self.repair.is_some() && number(of) == self.repair => {
+                self.repair_window = window(what).unwrap_or_default();
             }
             "extmap" => {
-                let (id, uri) = value.split_once(' ').ok_or("extmap")?;
-                let found = match uri.split(' ').next() {
+                let found = match what.split_ascii_whitespace().next() {
                     Some(RttSendTs::URI) => &mut self.extension_id,
                     Some(TransportSequence::URI) => &mut self.transport_sequence_id,
                     _ => return Ok(()),
                 };
-                // A direction may follow the identifier; it changes nothing here.
-                let id = id.split('/').next().and_then(number);
-                let id = id.filter(|id| matches!(id, 1..=14));
-                *found = Some(id.ok_or("extmap")?);
+                // A direction may follow the identifier; it changes nothing here. Identifiers above 14 exist only in
+                // the two-byte form (RFC 8285 §4.2).
+                let id = of.split('/').next().and_then(number);
+                *found = id.filter(|id| matches!(id, 1..=14));
             }
-            "rtcp-fb" => {
-                let (target, what) = value.split_once(' ').ok_or("rtcp-fb")?;
+            "rtcp-fb" if of == "*" || is_ours => {
                 let named = FeedbackMode::ALL
                     .into_iter()
                     .find(|mode| feedback_value(*mode).1 == what)
-                    .filter(|mode| {
-                        (target == "*" || is_ours(target)) && !self.feedback.contains(mode)
-                    });
+                    .filter(|mode| !self.feedback.contains(mode));
                 self.feedback.extend(named);
-                let ours = target == "*" || is_ours(target);
-                self.transit_bounds |= ours && what == TRANSIT_BOUNDS;
-                self.keyframe_requests |= ours && KEYFRAME_REQUESTS.contains(&what);
+                self.transit_bounds |= what == TRANSIT_BOUNDS;
+                self.keyframe_requests |= KEYFRAME_REQUESTS.contains(&what);
             }
             "ssrc-group" => {
                 let mut words = value.split_ascii_whitespace();
@@ -236,13 +259,7 @@ impl Parser {
             }
             "rtcp-rsize" => self.reduced_size = true,
             "rtcp-mux" => self.mux = true,
-            "framerate" => {
-                let rate: f64 = number(value).ok_or("framerate")?;
-                if !(rate > 0.0 && rate.is_finite()) {
-                    return Err("framerate");
-                }
-                self.frame_rate = Some(rate);
-            }
+            "framerate" => self.frame_rate = frame_rate(value),
             "sendonly" => self.direction = Direction::SendOnly,
             "recvonly" => self.direction = Direction::ReceiveOnly,
             "sendrecv" => self.direction = Direction::SendReceive,
@@ -251,18 +268,26 @@ impl Parser {
         Ok(())
     }
 
-    fn finish(self) -> Result<Description, SdpError> {
-        let (session_id, origin) = self.origin.ok_or(SdpError::Missing("origin"))?;
-        let (port, profile, payload_type) = self.media.ok_or(SdpError::Missing("video"))?;
-        let map = self.map.or_else(|| static_encoding(payload_type));
-        let (encoding, clock_rate) = map.ok_or(SdpError::Missing("rtpmap"))?;
+    fn finish(mut self) -> Result<Description, SdpError> {
+        let video = self.media.zip(self.choice);
+        let ((line, port, profile), payload_type) = video.ok_or(SdpError::Missing("video"))?;
+        let map = self.map.take().or_else(|| static_encoding(payload_type));
+        let Some((encoding, clock_rate)) = map else {
+            self.line = line;
+            let remedy = "add its encoding, such as a=rtpmap:96 H264/90000";
+            return Err(self.invalid("payload type", &payload_type.to_string(), remedy));
+        };
+        let (session_id, origin) = self.origin.unwrap_or((0, Description::UNKNOWN_ADDRESS));
+        let address = self.address.map(|(_, address, ttl)| (address, ttl));
+        let (address, ttl) = address.unwrap_or((Description::UNKNOWN_ADDRESS, 1));
         let [bandwidth, sender_reports, receiver_reports] = self.bandwidths;
         let has_feedback = profile == Profile::Avpf;
         Ok(Description {
             session_id,
             origin,
             name: self.name,
-            address: self.address.ok_or(SdpError::Missing("connection"))?,
+            address,
+            ttl,
             port,
             profile,
             payload_type,
@@ -312,27 +337,35 @@ fn number<T: FromStr>(text: &str) -> Option<T> {
     text.parse().ok()
 }
 
+/// Parses a port, and perhaps a number of ports after it, of which the first is read (RFC 8866 §5.14).
+fn port(ports: &str) -> Option<u16> {
+    let (port, count) = ports.split_once('/').unwrap_or((ports, "1"));
+    number::<u16>(count).filter(|&count| count > 0)?;
+    number(port)
+}
+
 /// Parses `username session version IN IP4 address`.
 fn origin(value: &str) -> Option<(u64, IpAddr)> {
-    let mut words = value.split_ascii_whitespace();
-    let session_id = words.nth(1).and_then(number)?;
-    words.next()?;
-    Some((session_id, address(words)?))
+    let session_id = value.split_ascii_whitespace().nth(1).and_then(number)?;
+    let (address, _) = address(value)?;
+    Some((session_id, address))
 }
 
-/// Parses `IN IP4 address`, perhaps with a time to live after it.
-fn connection(value: &str) -> Option<IpAddr> {
-    address(value.split_ascii_whitespace())
+/// Parses the address that ends the line, perhaps with a time to live after it: `IN IP4 address/ttl`. A name is no
+/// address, and none is needed to receive.
+fn address(value: &str) -> Option<(IpAddr, u8)> {
+    let mut parts = value.split_ascii_whitespace().next_back()?.split('/');
+    let address: IpAddr = parts.next().and_then(number)?;
+    let ttl = parts.next().filter(|_| is_limited(address));
+    Some((address.to_canonical(), ttl.and_then(number).unwrap_or(1)))
 }
 
-fn address<'a>(mut words: impl Iterator<Item = &'a str>) -> Option<IpAddr> {
-    if words.next() != Some("IN") {
-        return None;
-    }
-    let family = words.next()?;
-    let address: IpAddr = words.next()?.split('/').next().and_then(number)?;
-    let expected = if address.is_ipv4() { "IP4" } else { "IP6" };
-    (family == expected).then_some(address)
+/// Parses `25`, `29.97`, `25,00` or `30000/1001`; 0 is written where the rate is not known.
+fn frame_rate(value: &str) -> Option<f64> {
+    let value = value.replace(',', ".");
+    let (frames, seconds) = value.split_once('/').unwrap_or((&value, "1"));
+    let rate = number::<f64>(frames)? / number::<f64>(seconds)?;
+    (rate > 0.0 && rate.is_finite()).then_some(rate)
 }
 
 /// Parses `JPEG/90000`, perhaps with parameters after it.
@@ -342,6 +375,11 @@ fn encoding(map: &str) -> Option<(String, u32)> {
     let clock_rate = parts.next().and_then(number).filter(|&rate| rate > 0)?;
     Some((name.to_owned(), clock_rate))
 }
+
+/// The values of `b=` that are read: up to 10^15 b/s, which a float has exactly.
+const BANDWIDTHS: RangeInclusive<f64> = 0.0..=1e12;
+/// The most characters of a value that an error repeats.
+const MAX_QUOTED: usize = 60;
 
 /// Returns the encoding of a video payload type that needs no `rtpmap` (RFC 3551 §6), if it is supported.
 fn static_encoding(payload_type: u8) -> Option<(String, u32)> {

@@ -153,30 +153,143 @@ fn other_media_and_unknown_lines_are_skipped() {
 
 #[test]
 fn what_is_wrong_is_named_with_its_line() {
-    for (from, to, line, field) in [
-        ("v=0", "v=1", 1, "version"),
-        ("o=- 7", "o=- x", 2, "origin"),
-        ("IP4 192.0.2.2", "IP6 192.0.2.2", 4, "connection"),
-        ("5004", "65536", 6, "port"),
-        ("RTP/AVPF", "RTP/SAVPF", 6, "profile"),
-        ("AVPF 26", "AVPF 128", 6, "payload type"),
-        ("AVPF 26", "AVPF 72", 6, "payload type"),
-        ("AS:3000", "AS:-1", 7, "bandwidth"),
-        ("JPEG/90000", "JPEG", 10, "rtpmap"),
-        ("extmap:1", "extmap:15", 11, "extmap"),
-        ("framerate:25", "framerate:NaN", 15, "framerate"),
-        ("t=0 0", "t", 5, "type=value"),
+    for (from, to, line, field, value) in [
+        ("v=0", "v=1", 1, "version", "1"),
+        ("5004", "65536", 6, "port", "65536"),
+        ("5004", "5004/0", 6, "port", "5004/0"),
+        (" 5004 RTP/AVPF 26", "", 6, "port", ""),
+        ("RTP/AVPF", "RTP/SAVPF", 6, "profile", "RTP/SAVPF"),
+        ("AVPF 26", "AVPF 128", 6, "payload type", "128"),
+        ("AVPF 26", "AVPF 72", 6, "payload type", "72"),
+        ("AVPF 26", "AVPF 98", 6, "payload type", "98"),
+        ("JPEG/90000", "JPEG", 10, "rtpmap", "JPEG"),
+        ("JPEG/90000", "JPEG/0", 10, "rtpmap", "JPEG/0"),
     ] {
         let text = TEXT.replacen(from, to, 1);
-        let error = SdpError::Line { line, field };
-        assert_eq!(text.parse::<Description>(), Err(error), "{to}");
+        let error = text.parse::<Description>().expect_err(to);
+        let SdpError::Line { value: read, .. } = &error else {
+            panic!("{to}: {error}");
+        };
+        assert_eq!(read, value, "{to}");
+        let said = error.to_string();
+        let named = format!("line {line}: {field} {value:?} is invalid; ");
+        assert!(said.starts_with(&named), "{to}: {said}");
     }
-    assert_eq!(
-        "v=0".parse::<Description>(),
-        Err(SdpError::Missing("origin"))
-    );
+    for text in ["", "hello", "v=0", "v=0\r\nm=audio 4000 RTP/AVP 0"] {
+        let missing = Err(SdpError::Missing("video"));
+        assert_eq!(text.parse::<Description>(), missing, "{text}");
+    }
     let long = "a=".repeat(MAX_LEN);
     assert_eq!(long.parse::<Description>(), Err(SdpError::TooLong));
+}
+
+/// Each is written by some camera, converter or telephone.
+#[test]
+fn unusable_values_that_nothing_needs_are_skipped() {
+    let known = described();
+    let unknown: IpAddr = Ipv4Addr::UNSPECIFIED.into();
+    let origin = |session_id, origin| Description {
+        session_id,
+        origin,
+        ..known.clone()
+    };
+    let rate = |frame_rate| Description {
+        frame_rate,
+        ..known.clone()
+    };
+    let to = |address| Description {
+        address,
+        ..known.clone()
+    };
+    let without_extension = Description {
+        extension_id: None,
+        ..known.clone()
+    };
+    let with_bandwidth = |kbps: Option<f64>| Description {
+        bandwidth: kbps.map(|kbps| Rate::from_bits_per_sec(kbps * 1e3)),
+        ..known.clone()
+    };
+    let extension = "a=extmap:1 urn:ietf:params:rtp-hdrext:rtt-sendts";
+    for (from, to, read) in [
+        ("o=- 7 7 IN IP4 192.0.2.1", "o=- x", origin(0, unknown)),
+        ("o=- 7 7 IN IP4 192.0.2.1\r\n", "", origin(0, unknown)),
+        (
+            "7 7 IN IP4 192.0.2.1",
+            "-220 7 IN IP4 192.0.2.1",
+            origin(0, unknown),
+        ),
+        (
+            "7 IN IP4 192.0.2.1",
+            "7 IN IP4 host.example.com",
+            origin(0, unknown),
+        ),
+        ("c=IN IP4 192.0.2.2", "c=IN", to(unknown)),
+        ("c=IN IP4 192.0.2.2\r\n", "", to(unknown)),
+        ("c=IN IP4 192.0.2.2", "c=IN IP4 localhost", to(unknown)),
+        (
+            "c=IN IP4 192.0.2.2",
+            "c=IN IP4 192.0.2.2/127 ",
+            known.clone(),
+        ),
+        (
+            "c=IN IP4 192.0.2.2",
+            "c= IN  IP6 ::ffff:192.0.2.2",
+            known.clone(),
+        ),
+        ("t=0 0", "t", known.clone()),
+        ("v=0", "SDP:\n v = 0", known.clone()),
+        ("video 5004 ", "video 5004/2  ", known.clone()),
+        ("rtpmap:26 JPEG", "rtpmap: 26\tJPEG", known.clone()),
+        (
+            "a=rtcp-mux",
+            "a=rtpmap:98\na=fmtp:98\na=rtcp-mux",
+            known.clone(),
+        ),
+        (
+            "a=rtcp-mux",
+            "a=extmap:x\na=rtcp-fb:26\na=rtcp-mux",
+            known.clone(),
+        ),
+        ("AS:3000", "AS:-1", with_bandwidth(None)),
+        ("AS:3000", "AS:inf", with_bandwidth(None)),
+        ("AS:3000", "AS:3000.5", with_bandwidth(Some(3000.5))),
+        ("b=AS:3000", "b=AS", with_bandwidth(None)),
+        (
+            extension,
+            "a=extmap:15 urn:ietf:params:rtp-hdrext:rtt-sendts",
+            without_extension.clone(),
+        ),
+        (
+            extension,
+            "a=extmap:300 urn:ietf:params:rtp-hdrext:rtt-sendts",
+            without_extension,
+        ),
+        ("framerate:25", "framerate:0", rate(None)),
+        ("framerate:25", "framerate:NaN", rate(None)),
+        ("framerate:25", "framerate:1/0", rate(None)),
+        ("framerate:25", "framerate:25,00", known.clone()),
+        ("framerate:25", "framerate: 50/2", known.clone()),
+    ] {
+        let text = TEXT.replacen(from, to, 1);
+        assert_ne!(text, TEXT, "{from}");
+        assert_eq!(text.parse(), Ok(read), "{to}");
+    }
+}
+
+#[test]
+fn group_has_its_time_to_live() {
+    let described = Description {
+        address: Ipv4Addr::new(239, 1, 2, 3).into(),
+        ttl: 16,
+        ..described()
+    };
+    let text = described.to_string();
+    assert!(text.contains("c=IN IP4 239.1.2.3/16\r\n"), "{text}");
+    assert_eq!(text.parse(), Ok(described.clone()));
+    // A stream's own address precedes the session's, and its first layer the others.
+    let layers = "c=IN IP4 239.1.2.3/16/3\r\nc=IN IP4 239.1.2.9\r\nb=AS";
+    let of_stream = TEXT.replace("b=AS", layers);
+    assert_eq!(of_stream.parse(), Ok(described));
 }
 
 proptest! {
@@ -184,7 +297,7 @@ proptest! {
     fn parsing_undoes_writing(
         (session_id, v4, v6, port) in any::<(u64, u32, u128, u16)>(),
         (payload_type, clock_rate) in (96..128u8, 1..=u32::MAX),
-        (name, encoding) in ("[a-zA-Z0-9 ]{1,20}", "[A-Za-z0-9-]{1,12}"),
+        (name, encoding) in ("[a-zA-Z0-9]([a-zA-Z0-9 ]{0,18}[a-zA-Z0-9])?", "[A-Za-z0-9-]{1,12}"),
         parameters in proptest::option::of("[a-z0-9=:;]{1,30}"),
         extension_id in proptest::option::of(1..=14u8),
         transport_sequence_id in proptest::option::of(1..=14u8),
@@ -201,6 +314,7 @@ proptest! {
             origin: Ipv4Addr::from(v4).into(),
             name,
             address: Ipv6Addr::from(v6).into(),
+            ttl: 1,
             port,
             profile: if avpf { Profile::Avpf } else { Profile::Avp },
             payload_type,
