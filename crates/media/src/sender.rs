@@ -19,7 +19,7 @@ use crate::policy::{CodedFrame, Policy, PolicyConfig, Rules};
 use crate::sending_buffer::SendingBuffer;
 
 /// The configuration of a sending side.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SenderConfig {
     /// The deadline and its parts.
     pub policy: PolicyConfig,
