@@ -217,6 +217,11 @@ impl SendingSide {
         self.discard(now, None, Discard::LeftOut);
     }
 
+    /// Records pictures that were not captured in time.
+    pub fn miss(&mut self, now: Instant, pictures: u64) {
+        self.events.push(now, EventKind::Missed { pictures });
+    }
+
     /// Returns true if frames wait to be sent. They may prove too late when they are due.
     pub fn has_data(&self) -> bool {
         !self.buffer.is_empty()
