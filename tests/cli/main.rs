@@ -1,6 +1,7 @@
 //! What the program says to a person who makes a mistake: one clear line, and exit status 2.
 
 mod conform;
+mod doctor;
 mod files;
 mod lab;
 mod link;

@@ -5,6 +5,7 @@
 //! reports.
 #![deny(unsafe_code)]
 
+mod addresses;
 mod capture;
 mod clock;
 mod command_thread;
@@ -28,6 +29,7 @@ mod transmit;
 mod wait;
 mod wakeup_margin;
 
+pub use addresses::{LocalAddress, local_addresses};
 pub use capture::{Capture, Describe, Tapped, describe};
 pub use clock::{Clock, processor_time};
 pub use driver::{Driver, DriverError, DriverStats, Handle};
