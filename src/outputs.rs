@@ -11,6 +11,7 @@ use evenkeel_codec::sink::{self, Null, Sink};
 use evenkeel_codec::source::{Format, FrameRate};
 use evenkeel_media::policy::PolicyConfig;
 use serde_json::Value;
+use tfrc::units::Rate;
 
 use crate::cli::{PictureArgs, RunArgs};
 use crate::failure::Failure;
@@ -175,6 +176,9 @@ pub(crate) fn page_info(
         mode,
         choices: BTreeMap::new(),
         deadline_ms: units::millis(deadline),
+        max_rate_bps: picture
+            .and_then(|picture| picture.max_rate)
+            .map(Rate::bits_per_sec),
     }
 }
 
@@ -196,6 +200,7 @@ pub(crate) fn say(line: impl Display) -> Result<(), Failure> {
 }
 
 /// Prints a line of progress, on standard error while standard output is for JSON.
+#[expect(clippy::print_stderr, reason = "progress, and no warning")]
 pub(crate) fn tell(output_is_json: bool, line: impl Display) -> Result<(), Failure> {
     if output_is_json {
         eprintln!("{line}");

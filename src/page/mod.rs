@@ -26,6 +26,8 @@ use self::history::History;
 use self::pictures::Pictures;
 use self::repeat::Repeat;
 
+use crate::failure;
+
 pub(crate) use self::knobs::Knobs;
 pub(crate) use self::sample::{Mode, PageInfo, Sample, SenderState};
 
@@ -95,7 +97,7 @@ impl Page {
                     match future::select(serving, stopped).await {
                         // The address is already in use by this listener, so only a runtime without I/O refuses it.
                         Either::Left((error, _)) => {
-                            eprintln!("evenkeel: the page stopped: {error}");
+                            failure::warn(format_args!("the page stopped: {error}"));
                         }
                         Either::Right(_) => {}
                     }
@@ -242,6 +244,7 @@ mod tests {
             mode: Mode::Demo,
             choices: BTreeMap::new(),
             deadline_ms: 150.0,
+            max_rate_bps: None,
         }
     }
 

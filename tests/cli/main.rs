@@ -6,6 +6,7 @@ mod files;
 mod lab;
 mod link;
 mod options;
+mod page;
 mod perf;
 mod ports;
 mod sources;
