@@ -14,7 +14,7 @@ use serde_json::Value;
 use tfrc::units::Rate;
 
 use crate::cli::{PictureArgs, RunArgs};
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::output_file::OutputFile;
 use crate::page::{Controls, Mode, Page, PageInfo};
 use crate::recording::Recording;
@@ -229,7 +229,14 @@ pub(crate) fn page(
         port if port == 0 || port == address.port() => String::new(),
         port => format!(" (port {port} is taken)"),
     };
-    tell(output_is_json, format_args!("page: http://{address}{note}"))?;
+    tell(output_is_json, format_args!("page: {}{note}", page.url()))?;
+    if page.is_open() {
+        failure::warn(format_args!(
+            "the page can be opened from other machines: who has its address sees the pictures and moves the sliders; \
+             --page 127.0.0.1:{} keeps it to this one",
+            address.port()
+        ));
+    }
     Ok(Some(Arc::new(page)))
 }
 
