@@ -23,20 +23,28 @@ pub(crate) struct Choice {
 pub(crate) struct Choices {
     now: Mutex<Choice>,
     codecs: Vec<Codec>,
+    policies: Vec<Rules>,
     fillers: Vec<Filler>,
 }
 
 impl Choices {
     /// Creates a choice without alternatives.
     pub(crate) fn fixed(choice: Choice) -> Self {
-        Self::new(choice, vec![choice.codec], vec![choice.filler])
+        let policies = vec![choice.rules];
+        Self::new(choice, vec![choice.codec], policies, vec![choice.filler])
     }
 
-    /// Creates a choice with these codecs and fillers, and all policies, as alternatives.
-    pub(crate) fn new(choice: Choice, codecs: Vec<Codec>, fillers: Vec<Filler>) -> Self {
+    /// Creates a choice with these alternatives.
+    pub(crate) fn new(
+        choice: Choice,
+        codecs: Vec<Codec>,
+        policies: Vec<Rules>,
+        fillers: Vec<Filler>,
+    ) -> Self {
         Self {
             now: Mutex::new(choice),
             codecs,
+            policies,
             fillers,
         }
     }
@@ -51,12 +59,17 @@ impl Choices {
         &self.codecs
     }
 
+    /// Returns the policies that can be chosen.
+    pub(crate) fn policies(&self) -> &[Rules] {
+        &self.policies
+    }
+
     /// Returns the fillers that can be chosen.
     pub(crate) fn fillers(&self) -> &[Filler] {
         &self.fillers
     }
 
-    /// Refuses a codec or filler that this call cannot have.
+    /// Refuses a codec, policy or filler that this call cannot have.
     pub(crate) fn check(&self, knobs: &Knobs) -> Result<(), Unavailable> {
         let refused = |field, value, possible| {
             Err(Unavailable {
@@ -70,6 +83,12 @@ impl Choices {
         {
             let possible = self.codecs.iter().map(|codec| codec.name()).collect();
             return refused("codec", codec.name(), possible);
+        }
+        if let Some(policy) = knobs.policy
+            && !self.policies.contains(&policy)
+        {
+            let possible = self.policies.iter().map(|policy| policy.name()).collect();
+            return refused("policy", policy.name(), possible);
         }
         if let Some(filler) = knobs.filler
             && !self.fillers.contains(&filler)
@@ -94,7 +113,7 @@ impl Choices {
     }
 }
 
-/// A codec or filler that exists and to which this call cannot change.
+/// A codec, policy or filler that exists and to which this call cannot change.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field} is {value}: this call can have {}", possible.join(", "))]
 pub(crate) struct Unavailable {
@@ -115,7 +134,8 @@ mod tests {
 
     #[test]
     fn choice_left_out_of_a_change_stays() {
-        let choices = Choices::new(START, vec![Codec::Mjpeg, Codec::H264], vec![Filler::None]);
+        let codecs = vec![Codec::Mjpeg, Codec::H264];
+        let choices = Choices::new(START, codecs, Rules::ALL.to_vec(), vec![Filler::None]);
         let knobs = Knobs {
             codec: Some(Codec::H264),
             policy: Some(Rules::Thesis),
@@ -140,6 +160,11 @@ mod tests {
             ..Knobs::default()
         });
         assert_eq!(codec, "codec is raw: this call can have mjpeg");
+        let policy = refusal(Knobs {
+            policy: Some(Rules::Thesis),
+            ..Knobs::default()
+        });
+        assert_eq!(policy, "policy is thesis: this call can have evenkeel");
         let filler = refusal(Knobs {
             filler: Some(Filler::Fec),
             ..Knobs::default()

@@ -1,6 +1,8 @@
 //! The failures that end a run, and the warnings that do not.
 
+use std::collections::VecDeque;
 use std::fmt;
+use std::sync::{Mutex, PoisonError};
 
 /// The exit status of a program that Ctrl-C ended, as shells have it: 128 and the signal's number.
 pub(crate) const INTERRUPTED: u8 = 130;
@@ -44,9 +46,47 @@ impl Failure {
     }
 }
 
-/// Prints a warning on standard error.
+/// The most warnings that are kept: more than a run has kinds of them.
+const MAX_WARNINGS: usize = 50;
+
+/// The last warnings, the newest at the end. A process has one standard error, and one list of what it said there.
+static WARNINGS: Mutex<VecDeque<String>> = Mutex::new(VecDeque::new());
+
+/// Prints a warning on standard error, and keeps it for the page and the summary.
 pub(crate) fn warn(line: impl fmt::Display) {
-    eprintln!("evenkeel: warning: {line}");
+    let line = one_line(line);
+    say(format_args!("warning: {line}"));
+    keep(line);
+}
+
+/// Prints the end of what a warning was about, and keeps it for the page and the summary.
+pub(crate) fn relieve(line: impl fmt::Display) {
+    let line = one_line(line);
+    say(&line);
+    keep(line);
+}
+
+/// Prints a line on standard error under the program's name. During a run nothing else does, so that each line of the
+/// terminal is also on the page.
+#[expect(clippy::print_stderr, reason = "this is the one door")]
+pub(crate) fn say(line: impl fmt::Display) {
+    eprintln!("evenkeel: {line}");
+}
+
+/// Keeps a warning once. A repeated one becomes the newest.
+pub(crate) fn keep(line: String) {
+    let mut kept = WARNINGS.lock().unwrap_or_else(PoisonError::into_inner);
+    kept.retain(|other| *other != line);
+    if kept.len() == MAX_WARNINGS {
+        kept.pop_front();
+    }
+    kept.push_back(line);
+}
+
+/// Returns the warnings so far, each once, the newest at the end.
+pub(crate) fn warnings() -> Vec<String> {
+    let kept = WARNINGS.lock().unwrap_or_else(PoisonError::into_inner);
+    kept.iter().cloned().collect()
 }
 
 /// Joins the lines of a text: messages of other programs have line breaks, and those of this program are one line.
@@ -60,6 +100,19 @@ fn one_line(text: impl fmt::Display) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_warning_is_kept_once_within_the_bound() {
+        // Other tests of this process may warn too.
+        let ours = |text: &String| text.starts_with("kept by the test: ");
+        for n in [0, 1, 0] {
+            warn(format_args!("kept by the test:\n {n}"));
+        }
+        let kept: Vec<String> = warnings().into_iter().filter(ours).collect();
+        assert_eq!(kept, ["kept by the test: 1", "kept by the test: 0"]);
+        (0..2 * MAX_WARNINGS).for_each(|n| keep(format!("kept by the test: {n}")));
+        assert!(warnings().len() <= MAX_WARNINGS);
+    }
 
     #[test]
     fn a_failure_is_one_line() {

@@ -31,7 +31,7 @@ use crate::stop::Stop;
 const SECOND_SCENE_SEED: u64 = 0x5ec0_4d00;
 
 /// The size of a built-in source's pictures where none is asked for.
-const DEFAULT_SIZE: (usize, usize) = (640, 480);
+pub(crate) const DEFAULT_SIZE: (usize, usize) = (640, 480);
 
 /// The frame rate of a built-in source, and of a stream whose description has none.
 pub(crate) const DEFAULT_FRAME_RATE: FrameRate = match FrameRate::new(25, 1) {

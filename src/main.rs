@@ -4,11 +4,14 @@
 #![forbid(unsafe_code)]
 // `println` panics if standard output is closed, but `outputs::say` does not.
 #![deny(clippy::print_stdout)]
+// A warning that `failure::warn` does not print is not on the page.
+#![deny(clippy::print_stderr)]
 
 mod address;
 mod choices;
 mod cli;
 mod cmd;
+#[allow(clippy::print_stderr, reason = "its runs have no page")]
 mod conform;
 mod control_socket;
 mod description;
@@ -54,7 +57,7 @@ fn main() -> ExitCode {
     match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("evenkeel: {failure}");
+            failure::say(&failure);
             ExitCode::from(failure.status())
         }
     }

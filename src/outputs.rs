@@ -11,9 +11,10 @@ use evenkeel_codec::sink::{self, Null, Sink};
 use evenkeel_codec::source::{Format, FrameRate};
 use evenkeel_media::policy::PolicyConfig;
 use serde_json::Value;
+use tfrc::units::Rate;
 
 use crate::cli::{PictureArgs, RunArgs};
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::output_file::OutputFile;
 use crate::page::{Controls, Mode, Page, PageInfo};
 use crate::recording::{Container, ContainerRecording, Recording, Y4mRecording};
@@ -209,6 +210,9 @@ pub(crate) fn page_info(
         mode,
         choices: BTreeMap::new(),
         deadline_ms: units::millis(deadline),
+        max_rate_bps: picture
+            .and_then(|picture| picture.max_rate)
+            .map(Rate::bits_per_sec),
     }
 }
 
@@ -230,6 +234,7 @@ pub(crate) fn say(line: impl Display) -> Result<(), Failure> {
 }
 
 /// Prints a line of progress, on standard error while standard output is for JSON or pictures.
+#[expect(clippy::print_stderr, reason = "progress, and no warning")]
 pub(crate) fn tell(output_is_taken: bool, line: impl Display) -> Result<(), Failure> {
     if output_is_taken {
         eprintln!("{line}");
@@ -258,10 +263,14 @@ pub(crate) fn page(
         port if port == 0 || port == address.port() => String::new(),
         port => format!(" (port {port} is taken)"),
     };
-    tell(
-        output_is_taken,
-        format_args!("page: http://{address}{note}"),
-    )?;
+    tell(output_is_taken, format_args!("page: {}{note}", page.url()))?;
+    if page.is_open() {
+        failure::warn(format_args!(
+            "the page can be opened from other machines: who has its address sees the pictures and moves the sliders; \
+             --page 127.0.0.1:{} keeps it to this one",
+            address.port()
+        ));
+    }
     Ok(Some(Arc::new(page)))
 }
 

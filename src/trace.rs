@@ -184,6 +184,7 @@ fn media(event: &MediaEvent) -> (&'static str, Value) {
             "target",
             json!({ "size": size.get(), "queued": queued.get(), "deadline_ms": millis(*deadline) }),
         ),
+        MediaEvent::Missed { pictures } => ("missed", json!({ "pictures": pictures })),
         MediaEvent::Queued {
             timestamp,
             target,

@@ -140,7 +140,14 @@ pub(crate) fn loss(text: &str) -> Result<f64, String> {
         None => text.trim().parse::<f64>(),
     }
     .map_err(|_| "not a share of packets: write 2% or 0.02")?;
-    within(share, 0.0..=1.0, "a loss lies between 0% and 100%")
+    let bare = format!("a share without % is at most 1; write {}%", text.trim());
+    let is_percent = text.trim().ends_with('%') || !(0.0..=100.0).contains(&share);
+    let range = if is_percent {
+        "a loss lies between 0% and 100%, as 2% or 0.02 do"
+    } else {
+        &bare
+    };
+    within(share, 0.0..=1.0, range)
 }
 
 /// Parses a local address with its port: `0.0.0.0:5004`, `[fe80::7%eth0]:5004`.
@@ -329,6 +336,8 @@ mod tests {
         assert_eq!(loss("2%").unwrap(), 0.02);
         assert_eq!(loss("0.02").unwrap(), 0.02);
         assert!(loss("101%").is_err());
+        assert!(loss("5").unwrap_err().contains("write 5%"));
+        assert!(!loss("500").unwrap_err().contains("500%"));
         assert!(loss("nan").is_err());
     }
 }

@@ -11,6 +11,7 @@ use evenkeel_media::reassemble::Payloads;
 use evenkeel_media::rtp_codec::RtpCodec as _;
 use evenkeel_net::{BindError, Clock, Socket};
 use evenkeel_rtp::session::{self, FeedbackMode, ReceiveConfig, RepairConfig, SendConfig};
+use tfrc::units::Rate;
 
 use crate::address::{self, HeardSources};
 use crate::cli::{PictureArgs, RunArgs};
@@ -245,6 +246,7 @@ pub(crate) fn policy(picture: &PictureArgs, format: &Format) -> PolicyConfig {
         rules: picture.policy,
         filler: picture.filler,
         random_loss: picture.random_loss,
+        max_rate: picture.max_rate.unwrap_or(Rate::INFINITY),
         ..PolicyConfig::new(format.frame_rate.interval())
     }
 }

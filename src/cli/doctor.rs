@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-/// `evenkeel doctor`.
+/// `evenkeel doctor`. It ends with status 1 if the machine is too slow for the default video.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Example: evenkeel doctor --json")]
 pub(crate) struct DoctorArgs {

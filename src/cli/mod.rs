@@ -55,7 +55,7 @@ pub(crate) enum Command {
     Recv(RecvArgs),
     /// Check a TFRC implementation by the thesis's 57 checks, and more
     Conform(ConformArgs),
-    /// List what this machine offers: timestamps, timers, ffmpeg, cameras
+    /// List what this machine offers: addresses, speed of codecs, timers, cameras
     Doctor(DoctorArgs),
     /// Emulate a link between two interfaces or two sockets: rate, delay, queue, loss
     Link(LinkArgs),

@@ -8,6 +8,7 @@ use evenkeel_codec::{Codec, UnknownCodec};
 use evenkeel_media::filler::Filler;
 use evenkeel_media::policy::Rules;
 use tfrc::time::Duration;
+use tfrc::units::Rate;
 
 use crate::units;
 
@@ -48,6 +49,11 @@ pub(crate) struct PictureArgs {
     /// page and --json show both. Example: `--deadline 300ms`
     #[arg(long, value_name = "TIME", default_value = "150ms", allow_hyphen_values = true, value_parser = units::deadline)]
     pub(crate) deadline: Duration,
+    /// Send at no more than this rate, headers of RTP included
+    ///
+    /// The path may carry less. Example: `--max-rate 1.5M`
+    #[arg(long, value_name = "RATE", value_parser = units::rate)]
+    pub(crate) max_rate: Option<Rate>,
     /// Do not slow down for random losses, as on a radio link
     ///
     /// By default every loss counts (RFC 5348). Losses up to 10 % of packets are left out if slowing down does not

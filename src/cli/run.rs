@@ -36,6 +36,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
     /// Address of the page; port 0 takes any free one
+    ///
+    /// A page that other machines can reach, as at 0.0.0.0:8080, needs the token in the address that is printed
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080", value_parser = units::address)]
     pub(crate) page: SocketAddr,
     /// No page

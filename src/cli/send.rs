@@ -31,7 +31,7 @@ pub(crate) struct SendArgs {
     /// Send at this rate, on a path that nobody else uses
     ///
     /// A receiver without RTCP gets 128 kb/s otherwise. Circuit breakers (RFC 8083) hold if reception reports come
-    #[arg(long, value_name = "RATE", value_parser = units::rate)]
+    #[arg(long, value_name = "RATE", conflicts_with = "max_rate", value_parser = units::rate)]
     pub(crate) fixed_rate: Option<Rate>,
     /// End with status 1 after this long without a report
     ///

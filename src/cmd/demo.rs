@@ -181,16 +181,23 @@ fn choices(args: &DemoArgs, others: &[Codec]) -> Choices {
     };
     let codecs = Codec::ALL.into_iter();
     let codecs = codecs.filter(|codec| *codec == choice.codec || others.contains(codec));
-    Choices::new(choice, codecs.collect(), fillers)
+    // The thesis's rules follow every loss.
+    let policies = if args.picture.random_loss {
+        vec![Rules::Evenkeel]
+    } else {
+        Rules::ALL.to_vec()
+    };
+    Choices::new(choice, codecs.collect(), policies, fillers)
 }
 
 fn page_info(picture: &PictureArgs, format: &Format, choices: &Choices) -> PageInfo {
     let codecs = choices.codecs().iter().map(|codec| codec.name());
+    let policies = choices.policies().iter().map(|policy| policy.name());
     let fillers = choices.fillers().iter().map(|filler| filler.name());
     PageInfo {
         choices: BTreeMap::from([
             ("codec", codecs.collect()),
-            ("policy", Rules::ALL.map(Rules::name).to_vec()),
+            ("policy", policies.collect()),
             ("filler", fillers.collect()),
         ]),
         ..outputs::page_info(Mode::Demo, Some(picture), Some(format))

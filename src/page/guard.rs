@@ -7,7 +7,9 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, HeaderName, header};
+use axum::http::{HeaderMap, HeaderName, Uri, header};
+
+use super::token::Token;
 
 /// The header that every current browser sets, and no script of a page can set.
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
@@ -20,6 +22,11 @@ pub(super) enum Refused {
         "open this page by its IP address or as localhost: other names are refused, because a name can be made to point here by others"
     )]
     Host,
+    /// The request has not the token of the page.
+    #[error(
+        "open the whole address that the program printed, with its token: this page can be reached from other machines"
+    )]
+    Token,
     /// A request that changes something came from another site.
     #[error("only the page itself may change the link: this request came from another site")]
     Origin,
@@ -43,6 +50,20 @@ pub(super) fn check_host(headers: &HeaderMap) -> Result<(), Refused> {
                     .is_some_and(|inner| inner.parse::<Ipv6Addr>().is_ok()))
     });
     if literal { Ok(()) } else { Err(Refused::Host) }
+}
+
+/// Checks that a request has the page's token, if the page has one.
+pub(super) fn check_token(
+    uri: &Uri,
+    headers: &HeaderMap,
+    token: Option<&Token>,
+) -> Result<(), Refused> {
+    let is_known = |token: &Token| token.is_in_query(uri) || token.is_in_cookie(headers);
+    if token.is_none_or(is_known) {
+        Ok(())
+    } else {
+        Err(Refused::Token)
+    }
 }
 
 /// Checks a request that changes something, after [`check_host`].

@@ -12,19 +12,27 @@ mod repeat;
 mod routes;
 mod sample;
 mod server;
+mod slots;
+#[cfg(test)]
+mod tests;
+mod token;
 
 use std::fmt;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
+use evenkeel_net::local_addresses;
 use futures_util::future::{self, Either};
 use tokio::sync::oneshot;
 
 use self::history::History;
 use self::pictures::Pictures;
 use self::repeat::Repeat;
+use self::token::Token;
+
+use crate::failure;
 
 pub(crate) use self::knobs::Knobs;
 pub(crate) use self::sample::{Mode, PageInfo, Sample, SenderState};
@@ -52,6 +60,8 @@ struct Shared {
     sent: Pictures,
     received: Pictures,
     repeat: Mutex<Repeat>,
+    /// The token that requests need; `None` if only this machine reaches the page.
+    token: Option<Token>,
     /// The function that applies knobs; `None` without a link.
     controls: Option<Controls>,
 }
@@ -76,6 +86,7 @@ impl Page {
             .enable_time()
             .build()
             .map_err(failed)?;
+        let is_open = !address.ip().is_loopback();
         let info_json = info.with_limits(controls.is_some());
         let shared = Arc::new(Shared {
             history: History::new(&info_json),
@@ -83,6 +94,7 @@ impl Page {
             sent: Pictures::new(),
             received: Pictures::new(),
             repeat: Mutex::new(Repeat::new(&info.words)),
+            token: is_open.then(|| Token::draw(address.port())),
             controls,
         });
         let (stop, stopped) = oneshot::channel();
@@ -95,7 +107,7 @@ impl Page {
                     match future::select(serving, stopped).await {
                         // The address is already in use by this listener, so only a runtime without I/O refuses it.
                         Either::Left((error, _)) => {
-                            eprintln!("evenkeel: the page stopped: {error}");
+                            failure::warn(format_args!("the page stopped: {error}"));
                         }
                         Either::Right(_) => {}
                     }
@@ -113,6 +125,30 @@ impl Page {
     /// Returns the address of the page, with the actual port.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Returns true if other machines reach the page.
+    pub(crate) fn is_open(&self) -> bool {
+        self.shared.token.is_some()
+    }
+
+    /// Returns the address for a browser, with the token if the page needs one.
+    pub(crate) fn url(&self) -> String {
+        let mut address = self.address;
+        if address.ip().is_unspecified() {
+            let is_v6 = address.is_ipv6();
+            // A browser takes no address with a scope.
+            let reached = local_addresses()
+                .into_iter()
+                .filter(|local| !local.is_link_local());
+            let reached = reached
+                .map(|local| local.ip)
+                .find(|ip| is_v6 || ip.is_ipv4());
+            address.set_ip(reached.unwrap_or(Ipv4Addr::LOCALHOST.into()));
+        }
+        let token = self.shared.token.as_ref().map(Token::query);
+        let token = token.map(|query| format!("/{query}"));
+        format!("http://{address}{}", token.unwrap_or_default())
     }
 
     /// Returns true while somebody watches a picture: only then is it worth encoding one.
@@ -220,173 +256,5 @@ impl fmt::Display for Host<'_> {
             SocketAddr::V4(v4) => write!(f, "{}", v4.ip()),
             SocketAddr::V6(v6) => write!(f, "[{}]", v6.ip()),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::collections::BTreeMap;
-    use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-    use std::net::TcpStream;
-    use std::sync::mpsc;
-
-    fn info() -> PageInfo {
-        PageInfo {
-            source: "built-in scene".into(),
-            width: Some(640),
-            height: Some(480),
-            fps: Some(25.0),
-            seed: Some(1),
-            words: vec!["evenkeel".into(), "demo".into()],
-            mode: Mode::Demo,
-            choices: BTreeMap::new(),
-            deadline_ms: 150.0,
-        }
-    }
-
-    fn start() -> Page {
-        let any_port = "127.0.0.1:0".parse().unwrap();
-        Page::start(any_port, &info(), Some(Box::new(|_| Ok(())))).unwrap()
-    }
-
-    /// Sends a request, and returns the stream of its answer.
-    fn ask(page: &Page, request: &str) -> BufReader<TcpStream> {
-        let mut stream = TcpStream::connect(page.address()).unwrap();
-        stream.write_all(request.as_bytes()).unwrap();
-        BufReader::new(stream)
-    }
-
-    fn get(page: &Page, path: &str) -> BufReader<TcpStream> {
-        ask(
-            page,
-            &format!(
-                "GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n",
-                page.address()
-            ),
-        )
-    }
-
-    fn post(page: &Page, json: &str) -> String {
-        let length = json.len();
-        let head = "POST /api/link HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json";
-        let mut answer = String::new();
-        ask(
-            page,
-            &format!("{head}\r\nContent-Length: {length}\r\n\r\n{json}"),
-        )
-        .read_to_string(&mut answer)
-        .unwrap();
-        answer
-    }
-
-    /// Returns the first line that starts with `start`.
-    fn line(answer: &mut BufReader<TcpStream>, start: &str) -> String {
-        answer
-            .lines()
-            .map(Result::unwrap)
-            .find(|line| line.starts_with(start))
-            .unwrap()
-    }
-
-    #[test]
-    fn busy_port_gives_way_to_the_next_free_one() {
-        let first = start();
-        let second = Page::start(first.address(), &info(), None).expect("another port");
-        let [taken, free] = [first.address(), second.address()].map(|address| address.port());
-        assert!(
-            free > taken && free - taken < PORTS_TRIED,
-            "{taken}, {free}"
-        );
-        let refused = listen(first.address(), 1).expect_err("the only port is taken");
-        let all_taken = PageError::bind(first.address(), refused);
-        let remedy = "end another program or choose with --page 127.0.0.1:0 (any free port)";
-        assert_eq!(
-            all_taken.to_string(),
-            format!(
-                "the page's address {} and the 19 ports after it are in use: {remedy}",
-                first.address()
-            )
-        );
-    }
-
-    #[test]
-    fn a_stopped_page_gives_its_port_back() {
-        let page = start();
-        let address = page.address();
-        let mut open = get(&page, "/api/events");
-        line(&mut open, "data: {");
-        drop(page);
-        let again = Page::start(address, &info(), None).expect("a free port");
-        assert_eq!(again.address(), address);
-    }
-
-    #[test]
-    fn samples_reach_a_viewer_as_events() {
-        let page = start();
-        page.publish(&Sample {
-            t_s: 1.0,
-            ..Sample::default()
-        });
-        let mut events = get(&page, "/api/events");
-        assert!(line(&mut events, "data: {").contains("\"source\":\"built-in scene\""));
-        assert!(line(&mut events, "data: [").contains("\"t_s\":1.0"));
-        page.publish(&Sample {
-            t_s: 2.0,
-            ..Sample::default()
-        });
-        assert!(line(&mut events, "data: {").contains("\"t_s\":2.0"));
-    }
-
-    #[test]
-    fn a_viewer_that_reads_nothing_holds_nobody_up() {
-        let page = start();
-        let mut viewer = get(&page, "/sent.mjpg");
-        line(&mut viewer, "--picture");
-        assert!(page.has_viewers());
-        // The pictures far exceed the sockets' buffers, so this ends only if nothing waits for the viewer.
-        (0..5_000).for_each(|_| page.show_sent(&[0; 50_000]));
-        page.show_sent(b"the last one");
-        line(&mut viewer, "Content-Type: image/jpeg");
-    }
-
-    #[test]
-    fn knobs_reach_the_controls_and_refusals_the_viewer() {
-        let (moved, moves) = mpsc::channel();
-        let any_port = "127.0.0.1:0".parse().unwrap();
-        let controls: Controls = Box::new(move |knobs| {
-            moved.send(knobs).unwrap();
-            if knobs.loss_pct.is_some() {
-                Err("the link is gone".into())
-            } else {
-                Ok(())
-            }
-        });
-        let page = Page::start(any_port, &info(), Some(controls)).unwrap();
-        assert!(post(&page, r#"{"rate_bps": 2e6}"#).starts_with("HTTP/1.1 200 "));
-        assert_eq!(moves.try_recv().unwrap().rate_bps, Some(2e6));
-        let refused = post(&page, r#"{"loss_pct": 1}"#);
-        assert!(
-            refused.starts_with("HTTP/1.1 409 ") && refused.ends_with("the link is gone\n"),
-            "{refused}"
-        );
-        assert_eq!(moves.try_recv().unwrap().loss_pct, Some(1.0));
-        assert!(post(&page, r#"{"rate_bps": 0}"#).starts_with("HTTP/1.1 422 "));
-        assert!(post(&page, &" ".repeat(5_000)).starts_with("HTTP/1.1 413 "));
-        assert!(moves.try_recv().is_err());
-    }
-
-    #[test]
-    fn a_run_without_a_link_has_no_knobs() {
-        let any_port = "127.0.0.1:0".parse().unwrap();
-        let page = Page::start(any_port, &info(), None).unwrap();
-        assert!(post(&page, r#"{"rate_bps": 2e6}"#).starts_with("HTTP/1.1 404 "));
-    }
-
-    #[test]
-    fn a_rebound_name_gets_nothing() {
-        let page = start();
-        let mut answer = ask(&page, "GET / HTTP/1.1\r\nHost: rebound.example\r\n\r\n");
-        assert!(line(&mut answer, "HTTP/1.1").contains("421"));
     }
 }

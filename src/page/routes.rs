@@ -17,6 +17,7 @@ use tokio::sync::broadcast::error::RecvError;
 use super::guard::{self, Refused};
 use super::knobs::Knobs;
 use super::pictures::{self, Pictures};
+use super::token::Token;
 use super::{Shared, sample};
 
 /// The longest body of a post: eight values with their names are under 300 bytes.
@@ -65,16 +66,24 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .route("/sent.mjpg", get(sent))
         .route("/received.mjpg", get(received))
         .fallback(|| async { answer(StatusCode::NOT_FOUND, TEXT, "there is no such page here\n") })
-        .layer(middleware::from_fn(guarded))
+        .layer(middleware::from_fn_with_state(Arc::clone(&shared), guarded))
         .with_state(shared)
 }
 
-/// Refuses a wrong Host, and sets the headers that every answer has.
-async fn guarded(request: Request, next: Next) -> Response {
-    let mut response = match guard::check_host(request.headers()) {
+/// Refuses a wrong Host or token, and sets the headers that every answer has.
+async fn guarded(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
+    let token = shared.token.as_ref();
+    let checked = guard::check_host(request.headers())
+        .and_then(|()| guard::check_token(request.uri(), request.headers(), token));
+    let cookie = token.filter(|token| token.is_in_query(request.uri()));
+    let cookie = cookie.map(Token::set_cookie);
+    let mut response = match checked {
         Ok(()) => next.run(request).await,
         Err(refused) => refuse(&refused),
     };
+    if let Some(cookie) = cookie {
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
     let headers = response.headers_mut();
     for (name, value) in [
         (header::CACHE_CONTROL, "no-store"),
@@ -197,7 +206,7 @@ async fn change_link(
 fn refuse(refused: &Refused) -> Response {
     let status = match refused {
         Refused::Host => StatusCode::MISDIRECTED_REQUEST,
-        Refused::Origin => StatusCode::FORBIDDEN,
+        Refused::Origin | Refused::Token => StatusCode::FORBIDDEN,
         Refused::ContentType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
     };
     answer(status, TEXT, format!("{refused}\n"))

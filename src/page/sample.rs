@@ -29,6 +29,8 @@ pub(crate) struct PageInfo {
     pub(crate) choices: BTreeMap<&'static str, Vec<&'static str>>,
     /// The configured deadline γ in milliseconds, before any stretching.
     pub(crate) deadline_ms: f64,
+    /// The most that this end sends, bits a second, if it was limited.
+    pub(crate) max_rate_bps: Option<f64>,
 }
 
 impl PageInfo {
@@ -112,7 +114,8 @@ pub(crate) struct Sample {
     pub(crate) link_bps: Option<f64>,
     /// The filtered round-trip time *R*, milliseconds.
     pub(crate) rtt_ms: Option<f64>,
-    /// The time in which the link's queue drains, milliseconds, where this process emulates the link.
+    /// The longest wait of a packet in the link's queue in the last second, milliseconds, where this process emulates
+    /// the link. With the base round trip it makes about *R*, which is measured at the end of each frame.
     pub(crate) queue_ms: Option<f64>,
     /// The loss event rate *p*, in [0, 1].
     pub(crate) p: Option<f64>,
@@ -124,7 +127,10 @@ pub(crate) struct Sample {
     pub(crate) psnr_db: Option<f64>,
     /// The size that the encoder now aims at, bytes a frame.
     pub(crate) target_bytes: Option<u64>,
-    /// Frames sent. This and the following counts are `None` where this process does not have their end.
+    /// Pictures that were not captured in time, because the source or the encoder was too slow. This and the following
+    /// counts are `None` where this process does not have their end.
+    pub(crate) frames_missed: Option<u64>,
+    /// Frames sent.
     pub(crate) frames_sent: Option<u64>,
     /// Frames displayed, including the late and the damaged ones.
     pub(crate) frames_shown: Option<u64>,
@@ -151,6 +157,8 @@ pub(crate) struct Sample {
     pub(crate) tolerated_loss: Option<f64>,
     /// Datagrams ignored, by kind.
     pub(crate) ignored: BTreeMap<&'static str, u64>,
+    /// The last warnings of the run, the newest at the end.
+    pub(crate) warnings: Vec<String>,
     /// The command that repeats the run with its present settings; the page adds it.
     pub(crate) command: String,
     /// The link and the sender's choice; empty where this process does not emulate the link.
@@ -205,6 +213,7 @@ mod tests {
             mode: Mode::Demo,
             choices: BTreeMap::new(),
             deadline_ms: 150.0,
+            max_rate_bps: None,
         };
         let json: serde_json::Value = serde_json::from_str(&info.with_limits(true)).unwrap();
         assert_eq!(json["seed"], u64::MAX.to_string());

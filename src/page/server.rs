@@ -2,7 +2,7 @@
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::AbortHandle;
 use tokio::time::{Sleep, sleep};
 
-/// The most connections. A viewer's page has three open; the next connection waits in the kernel's queue.
-const MAX_CONNECTIONS: usize = 64;
+use super::slots::Slots;
+
 /// The time that a request's head may take, and that an idle connection may stay.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 /// The time for which a viewer may read nothing before it counts as gone, such as a closed laptop.
@@ -32,15 +32,23 @@ pub(super) async fn serve(listener: std::net::TcpListener, router: Router) -> io
         Ok(listener) => listener,
         Err(error) => return error,
     };
-    let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let connections = Connections::default();
+    let mut id = 0;
     loop {
-        let slot = Arc::clone(&slots)
-            .acquire_owned()
-            .await
-            .expect("the semaphore is never closed");
+        id += 1;
         match listener.accept().await {
-            Ok((stream, _)) => {
-                tokio::spawn(converse(stream, router.clone(), slot));
+            Ok((stream, address)) => {
+                let place = Place {
+                    id,
+                    connections: connections.clone(),
+                };
+                let task = tokio::spawn(converse(stream, router.clone(), place));
+                let evicted = connections
+                    .lock()
+                    .add(id, address.ip(), task.abort_handle());
+                if let Some(evicted) = evicted {
+                    evicted.abort();
+                }
             }
             // Other connections continue after the failure of one, or a temporary shortage.
             Err(_) => sleep(ACCEPT_RETRY).await,
@@ -48,12 +56,41 @@ pub(super) async fn serve(listener: std::net::TcpListener, router: Router) -> io
     }
 }
 
+/// The connections of a server, each with the means to end it.
+#[derive(Clone)]
+struct Connections(Arc<Mutex<Slots<AbortHandle>>>);
+
+impl Default for Connections {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new(Slots::new())))
+    }
+}
+
+impl Connections {
+    fn lock(&self) -> MutexGuard<'_, Slots<AbortHandle>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The place of a connection among the others, which is free once this is dropped.
+struct Place {
+    id: u64,
+    connections: Connections,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.connections.lock().remove(self.id);
+    }
+}
+
 /// Serves one connection to its end.
-async fn converse(stream: TcpStream, router: Router, _slot: OwnedSemaphorePermit) {
+async fn converse(stream: TcpStream, router: Router, place: Place) {
     // Latency is better without Nagle's delay, but the page also works with it.
     let _ = stream.set_nodelay(true);
     let io = TokioIo::new(Impatient {
         stream,
+        place,
         stall: None,
     });
     // A viewer that leaves or breaks the protocol ends only its own connection, which is no error.
@@ -68,6 +105,7 @@ async fn converse(stream: TcpStream, router: Router, _slot: OwnedSemaphorePermit
 /// A stream whose writes fail once the other end has taken nothing for [`STALL_TIMEOUT`].
 struct Impatient {
     stream: TcpStream,
+    place: Place,
     /// The timer, which runs while a write waits.
     stall: Option<Pin<Box<Sleep>>>,
 }
@@ -80,6 +118,7 @@ impl Impatient {
     ) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.stall = None;
+            self.place.connections.lock().answer(self.place.id);
             return written;
         }
         let stall = self

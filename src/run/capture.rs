@@ -13,7 +13,7 @@ use evenkeel_media::frame::EncodedFrame;
 use evenkeel_net::Clock;
 use evenkeel_net::Handle;
 use evenkeel_rtp::packet::rtp::media_time;
-use tfrc::time::Instant;
+use tfrc::time::{Duration, Instant};
 
 use super::call_endpoint::CallEndpoint;
 use super::display::jpeg_for_page;
@@ -58,6 +58,39 @@ fn reason(error: &SourceError) -> &dyn Display {
     }
 }
 
+/// The times at which pictures are due.
+#[derive(Debug)]
+struct Schedule {
+    next: Instant,
+    interval: Duration,
+    /// The lost time that is not yet a whole picture.
+    lost: Duration,
+}
+
+impl Schedule {
+    fn new(now: Instant, interval: Duration) -> Self {
+        Self {
+            next: now,
+            interval,
+            lost: Duration::ZERO,
+        }
+    }
+
+    /// Returns when the next picture is due, and the number of pictures that were missed before it.
+    ///
+    /// A source that keeps its own time blocks until it has a picture. At most one interval of delay is made up for, so
+    /// that a suspended process does not send a burst of old pictures, and longer delays are pictures that nobody took.
+    fn advance(&mut self, now: Instant) -> (Instant, u64) {
+        let due = self.next + self.interval;
+        self.next = due.max(now - self.interval);
+        self.lost += self.next.saturating_since(due);
+        let missed = self.lost.as_nanos() / self.interval.as_nanos().max(1);
+        let missed = u32::try_from(missed).unwrap_or(u32::MAX);
+        self.lost = self.lost.saturating_sub(self.interval * missed);
+        (self.next, missed.into())
+    }
+}
+
 /// The state of the capturing thread.
 pub(crate) struct Capture {
     pub(crate) clock: Clock,
@@ -87,20 +120,20 @@ impl Capture {
         else {
             return Ok(());
         };
-        let mut next = self.clock.now();
-        let mut any = false;
+        // Pictures are due from the first one on: a pipe may have none for long.
+        let mut schedule = None;
         while !self.stop.is_asked() {
             let picture = match self.feed.source.next() {
                 Ok(Some(picture)) => picture,
                 // Ctrl-C reaches ffmpeg and a pipe's writer too, and may end them first.
                 Ok(None) | Err(_) if self.stop.is_asked() => break,
-                Ok(None) if any => break,
+                Ok(None) if schedule.is_some() => break,
                 Ok(None) => return Err(CaptureError::Empty(self.feed.name)),
                 Err(error) => return Err(CaptureError::Source(self.feed.name, error)),
             };
-            any = true;
             self.given.count();
             let captured = self.clock.now();
+            let schedule = schedule.get_or_insert_with(|| Schedule::new(captured, interval));
             let choice = self.feed.choices.get();
             if choice.codec != codec {
                 // The first picture of a codec refers to none before it.
@@ -111,9 +144,13 @@ impl Capture {
             if !taken.map_err(CaptureError::Encoder)? {
                 break;
             }
-            // A source that keeps its own time blocks in `next`. Here at most one frame of delay is made up for, so
-            // that a suspended process does not send a burst of old pictures.
-            next = (next + interval).max(self.clock.now() - interval);
+            let (next, missed) = schedule.advance(self.clock.now());
+            if missed > 0 {
+                let told = self.call(move |endpoint, now| endpoint.call.miss(now, missed));
+                if told.is_none() {
+                    break;
+                }
+            }
             self.clock.sleep_until(next);
         }
         Ok(())
@@ -180,5 +217,44 @@ impl Capture {
         question: impl FnOnce(&mut CallEndpoint, Instant) -> R + Send + 'static,
     ) -> Option<R> {
         self.endpoint.upgrade()?.call(question).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the pictures taken and missed in ten seconds, of a source that gives one each `pace` for 25 a second.
+    fn counts(pace: Duration) -> (u64, u64) {
+        let mut now = Instant::ZERO;
+        let mut schedule = Schedule::new(now, Duration::from_millis(40));
+        let (mut taken, mut missed) = (0, 0);
+        while now < Instant::from_secs(10) {
+            now += pace;
+            taken += 1;
+            let (next, skipped) = schedule.advance(now);
+            missed += skipped;
+            now = now.max(next);
+        }
+        (taken, missed)
+    }
+
+    #[test]
+    fn slow_source_misses_what_it_does_not_give() {
+        for (pace_ms, expected) in [
+            (0, 0),
+            (39, 0),
+            (40, 0),
+            (80, 125),
+            (100, 150),
+            (1_000, 240),
+        ] {
+            let (taken, missed) = counts(Duration::from_millis(pace_ms));
+            // The first interval of delay is made up for.
+            assert!(
+                missed.abs_diff(expected) <= 2 && (taken + missed).abs_diff(250) <= 2,
+                "a picture each {pace_ms} ms: {taken} taken, {missed} missed"
+            );
+        }
     }
 }

@@ -13,13 +13,15 @@ use tfrc::units::{Bytes, Rate};
 
 use super::snapshot::{Sending, Snapshot};
 use crate::choices::Choice;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::page::{Sample, SenderState};
 use crate::tcp::Totals;
 use crate::units::millis;
 
 /// The time over which a line's and a sample's figures are taken.
 const WINDOW: Duration = Duration::from_secs(1);
+/// The most warnings that a page shows.
+const PAGE_WARNINGS: usize = 5;
 
 /// The parts of the first stream that are in this process.
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,6 +44,9 @@ pub(super) struct Live {
     filler: VecDeque<(Instant, Bytes)>,
     /// The totals of TCP, where this process emulates the link.
     tcp: VecDeque<(Instant, Totals)>,
+    /// The longest wait in the link's queue before each tick of the window, and since the last one.
+    waits: VecDeque<(Instant, Duration)>,
+    wait: Duration,
     shown: VecDeque<ShownFrame>,
     /// The frames shown since the start, by codec.
     shown_by: BTreeMap<&'static str, u64>,
@@ -50,6 +55,7 @@ pub(super) struct Live {
     phase: SenderState,
     /// The size that the encoder now aims at, once it has one.
     target: Option<Bytes>,
+    missed: u64,
     sent: u64,
     displayed: u64,
     damaged: u64,
@@ -94,6 +100,7 @@ impl Live {
             },
             CallEvent::Media(event) => match event.kind {
                 MediaEvent::Target { size, .. } => self.target = Some(size),
+                MediaEvent::Missed { pictures } => self.missed += pictures,
                 MediaEvent::Sent { .. } => self.sent += 1,
                 MediaEvent::Discarded { reason, .. } => self.count_discarded(reason),
                 MediaEvent::Completed { late: true, .. } => self.late += 1,
@@ -125,10 +132,17 @@ impl Live {
         forget(&mut self.bytes, oldest);
         forget(&mut self.filler, oldest);
         forget(&mut self.tcp, oldest);
+        self.waits.push_back((now, std::mem::take(&mut self.wait)));
+        forget(&mut self.waits, oldest);
         while self.shown.front().is_some_and(|frame| frame.at < oldest) {
             self.shown.pop_front();
         }
         self.snapshot = Some(snapshot);
+    }
+
+    /// Records how long a packet waited in the link's queue on the way of the media.
+    pub(super) fn handle_wait(&mut self, wait: Duration) {
+        self.wait = self.wait.max(wait);
     }
 
     /// Records the choice on the page.
@@ -221,10 +235,11 @@ impl Live {
             line += &format!("  PSNR {psnr:4.1} dB");
         }
         let counts = [
+            (sample.frames_missed.filter(|frames| *frames > 0), "missed"),
             (sample.frames_sent, "sent"),
             (sample.frames_discarded, "discarded"),
             (sample.frames_shown, "shown"),
-            (sample.frames_late, "late"),
+            (sample.frames_late, "incomplete"),
         ];
         let counts = counts.map(|(frames, what)| Some(format!("{} {what}", frames?)));
         let counts: Vec<String> = counts.into_iter().flatten().collect();
@@ -264,12 +279,13 @@ impl Live {
             tcp_bps: self.tcp_rate().map(Rate::bits_per_sec),
             link_bps: link.map(|link| link.rate.bits_per_sec()),
             rtt_ms: path.and_then(|path| path.rtt).map(millis),
-            queue_ms: link.map(|link| millis(link.queue_delay)),
+            queue_ms: link.and_then(|_| self.longest_wait()).map(millis),
             p: path.map(|path| path.loss_event_rate.get()),
             frame_delay_ms: percentile(&delays, 50.0),
             frame_delay_p95_ms: percentile(&delays, 95.0),
             psnr_db: percentile(&psnrs, 50.0),
             target_bytes: self.target.map(Bytes::get),
+            frames_missed: sent(self.missed),
             frames_sent: sent(self.sent),
             frames_shown: received(self.displayed),
             shown: self.shown_by.clone(),
@@ -283,6 +299,7 @@ impl Live {
             deadline_ms: self.deadline().map(millis),
             tolerated_loss: self.tolerated_loss(),
             ignored: self.ignored(),
+            warnings: last_warnings(),
             command: String::new(),
             knobs: snapshot
                 .map(|snapshot| snapshot.knobs(self.choice))
@@ -304,9 +321,21 @@ impl Live {
         last.rate_of_one_since(first)
     }
 
+    /// Returns the longest wait in the window.
+    fn longest_wait(&self) -> Option<Duration> {
+        self.waits.iter().map(|(_, wait)| *wait).max()
+    }
+
     fn count_discarded(&mut self, reason: Discard) {
         *self.discarded.entry(reason.name()).or_default() += 1;
     }
+}
+
+/// Returns the newest warnings, as many as a viewer reads.
+fn last_warnings() -> Vec<String> {
+    let mut warnings = failure::warnings();
+    let older = warnings.len().saturating_sub(PAGE_WARNINGS);
+    warnings.split_off(older)
 }
 
 /// Returns the mean rate over the ticks of the window, once there are two.

@@ -1,20 +1,22 @@
 //! Watches a run: gathers events, figures and states, and reports them to the terminal, the page and the files.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
+use evenkeel_link::Event as Passed;
 use evenkeel_media::call::CallEvent;
 use evenkeel_media::report::CallReport;
 use evenkeel_net::Clock;
-use evenkeel_net::{LinkEvent, RelayHandle};
+use evenkeel_net::{Direction, LinkEvent, RelayHandle};
+use evenkeel_rtp::session::EventKind as SessionEvent;
 use tfrc::time::{Duration, Instant};
 
 use super::call_process::CallProcess;
 use super::live::Live;
 use super::snapshot::Snapshot;
+use super::stall::StallLine;
 use super::summary::RunSummary;
-use super::warning::{self, AwaitedReceiver};
+use super::warning::{self, AwaitedReceiver, HopelessDeadline};
 use crate::choices::Choices;
 use crate::cli::RunArgs;
 use crate::failure::{self, Failure};
@@ -51,6 +53,26 @@ pub(super) struct MonitorConfig {
     pub(super) receiver: Option<AwaitedReceiver>,
 }
 
+/// The place of an end among those of a run. The figures are those of one stream: from the first end to the last.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    is_first: bool,
+    is_last: bool,
+}
+
+impl Place {
+    /// Returns true if an event of the end is one of that stream.
+    fn counts(self, event: &CallEvent) -> bool {
+        match event {
+            CallEvent::Session(event) => {
+                self.is_first || !matches!(event.kind, SessionEvent::RateControl(_))
+            }
+            CallEvent::Media(event) if event.kind.is_of_sender() => self.is_first,
+            CallEvent::Media(_) => self.is_last,
+        }
+    }
+}
+
 /// A running monitor.
 pub(super) struct Monitor {
     config: MonitorConfig,
@@ -62,10 +84,9 @@ pub(super) struct Monitor {
     report: CallReport,
     tcp: Measured,
     live: Live,
+    hopeless: HopelessDeadline,
     /// The reason to end, once nothing is sent any more.
     lost: Option<Failure>,
-    /// The warnings so far, each once.
-    warnings: Vec<Cow<'static, str>>,
 }
 
 impl Monitor {
@@ -84,8 +105,8 @@ impl Monitor {
             report: CallReport::new(measured_from, config.deadline),
             tcp: Measured::new(measured_from),
             live: Live::new(now),
+            hopeless: HopelessDeadline::new(config.deadline),
             lost: None,
-            warnings: Vec::new(),
             config,
         }
     }
@@ -132,14 +153,21 @@ impl Monitor {
         self.gather_events()?;
         let now = self.config.clock.now();
         for (_, end) in &mut self.ends {
-            for text in end.stalls.poll(now) {
-                eprintln!("evenkeel: {text}");
+            for line in end.stalls.poll(now) {
+                match line {
+                    StallLine::Begins(text) => failure::warn(text),
+                    StallLine::Ends(text) => failure::relieve(text),
+                }
             }
         }
         let snapshot = Snapshot::take(
             &self.ends,
             self.config.link.as_ref().map(|link| &*link.relay),
         )?;
+        let least = snapshot.sending.and_then(|sending| sending.least_deadline);
+        if let Some(text) = self.hopeless.poll(now, least) {
+            failure::warn(text);
+        }
         self.report.handle_state(now, &snapshot.state);
         if let Some(totals) = snapshot.tcp {
             self.tcp.handle_totals(totals);
@@ -155,36 +183,47 @@ impl Monitor {
     }
 
     fn gather_events(&mut self) -> Result<(), Failure> {
-        for (name, end) in &mut self.ends {
+        let last = self.ends.len() - 1;
+        for (index, (name, end)) in self.ends.iter_mut().enumerate() {
+            let place = Place {
+                is_first: index == 0,
+                is_last: index == last,
+            };
             // Shown frames come first, so that a BYE ends the gap after them.
-            for shown in end.shown.try_iter() {
+            for shown in end.shown.try_iter().filter(|_| place.is_last) {
                 self.live.handle_shown(&shown);
                 self.report.handle_shown(&shown);
             }
             for event in end.events.try_iter() {
-                self.report.handle_event(&event);
-                self.live.handle_event(&event);
+                if place.counts(&event) {
+                    self.report.handle_event(&event);
+                    self.live.handle_event(&event);
+                }
                 end.stalls.handle_event(&event);
                 if let CallEvent::Session(event) = &event
                     && let Some(receiver) = &self.config.receiver
                     && let Some(why) = receiver.lost(&event.kind)
                 {
-                    self.warnings.push(why.clone().into());
+                    failure::keep(why.clone());
                     self.lost = Some(Failure::runtime(why));
                 } else if let Some(text) = warning::of(&event)
-                    && !self.warnings.contains(&text)
+                    && !failure::warnings().iter().any(|kept| *kept == text)
                 {
-                    failure::warn(&text);
-                    self.warnings.push(text);
+                    failure::warn(text);
                 }
                 self.config.outputs.trace(name, || trace::call(&event))?;
             }
-            for coded in end.coded.try_iter() {
+            for coded in end.coded.try_iter().filter(|_| place.is_first) {
                 self.report.handle_coded(coded.at, coded.size_error);
             }
         }
         if let Some(link) = &self.config.link {
             for LinkEvent { direction, event } in link.events.try_iter() {
+                if let (Direction::Forward, Passed::Transmitted { waited, .. }) =
+                    (direction, &event)
+                {
+                    self.live.handle_wait(*waited);
+                }
                 let part = trace::direction(direction);
                 self.config.outputs.trace(part, || trace::link(&event))?;
             }
@@ -200,7 +239,7 @@ impl Monitor {
             seed: self.config.seed,
             deadline: self.config.deadline,
             tcp: self.tcp.means(),
-            warnings: &self.warnings,
+            warnings: &failure::warnings(),
         };
         let figures = self.report.summary();
         for line in summary.lines(&figures, &self.live) {
@@ -213,5 +252,38 @@ impl Monitor {
         ended
             .and(self.config.outputs.finish(&summary))
             .and(lost.map_or(Ok(()), Err))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evenkeel_media::event::{Event, EventKind as MediaEvent};
+    use evenkeel_rtp::session;
+
+    /// Of a two-way call through a link, frames and rates of one direction count; a peer may leave at either end.
+    #[test]
+    fn figures_of_two_ends_are_those_of_one_stream() {
+        let at = Instant::ZERO;
+        let media = |kind| CallEvent::Media(Event { at, kind });
+        let timestamp = 0;
+        let sent = media(MediaEvent::Sent {
+            timestamp,
+            age: Duration::ZERO,
+        });
+        let completed = media(MediaEvent::Completed {
+            timestamp,
+            late: false,
+        });
+        let left = CallEvent::Session(session::Event {
+            at,
+            kind: SessionEvent::PeerLeft,
+        });
+        let [first, last, alone] = [(true, false), (false, true), (true, true)]
+            .map(|(is_first, is_last)| Place { is_first, is_last });
+        let counted = |place: Place| [&sent, &completed, &left].map(|event| place.counts(event));
+        assert_eq!(counted(first), [true, false, true]);
+        assert_eq!(counted(last), [false, true, true]);
+        assert_eq!(counted(alone), [true; 3]);
     }
 }

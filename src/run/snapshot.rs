@@ -21,6 +21,8 @@ use crate::units::millis;
 pub(super) struct Sending {
     pub(super) deadline: Duration,
     pub(super) stretched: bool,
+    /// The shortest deadline that the path permits, once it was measured.
+    pub(super) least_deadline: Option<Duration>,
     /// Losses per packet that TFRC does not count, with `--random-loss`.
     pub(super) tolerated_loss: Option<f64>,
 }
@@ -67,6 +69,7 @@ impl Snapshot {
                     let sending = call.sender().map(|sender| Sending {
                         deadline: sender.policy().deadline(),
                         stretched: sender.policy().stretched().is_some(),
+                        least_deadline: sender.policy().least_deadline(),
                         tolerated_loss: sender.policy().tolerated_loss(),
                     });
                     let path = call.session().path().map(|path| Path {

@@ -29,13 +29,22 @@ impl Given {
     }
 }
 
+/// A line about a stall.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum StallLine {
+    /// Pictures have failed to appear.
+    Begins(String),
+    /// They appear again.
+    Ends(String),
+}
+
 /// The pictures that an end waits for, to send and to show.
 #[derive(Debug)]
 pub(crate) struct Stalls {
     source: Option<(String, Given, u64, Stall)>,
     peer: Option<(SocketAddr, Stall)>,
     polled: Instant,
-    lines: Vec<String>,
+    lines: Vec<StallLine>,
 }
 
 impl Stalls {
@@ -75,7 +84,7 @@ impl Stalls {
     }
 
     /// Returns the lines to print now.
-    pub(crate) fn poll(&mut self, now: Instant) -> Vec<String> {
+    pub(crate) fn poll(&mut self, now: Instant) -> Vec<StallLine> {
         let suspended = now.saturating_since(self.polled);
         self.polled = now;
         let suspended = Some(suspended).filter(|time| *time >= SELF_SUSPENDED_AFTER);
@@ -87,26 +96,29 @@ impl Stalls {
                 self.lines.extend(ended.map(|time| again(&source, time)));
             }
             if let Some(time) = stall.poll(now, suspended) {
-                self.lines.push(format!(
-                    "warning: no pictures from {source} for {}: nothing new is sent until it gives some; does what gives them still run?",
+                self.lines.push(StallLine::Begins(format!(
+                    "no pictures from {source} for {}: nothing new is sent until it gives some; does what gives them still run?",
                     secs(time)
-                ));
+                )));
             }
         }
         if let Some((address, stall)) = &mut self.peer
             && let Some(time) = stall.poll(now, suspended)
         {
-            self.lines.push(format!(
-                "warning: no pictures from {address} for {}: the last one stays; does the sender still run, and does the path carry it?",
+            self.lines.push(StallLine::Begins(format!(
+                "no pictures from {address} for {}: the last one stays; does the sender still run, and does the path carry it?",
                 secs(time)
-            ));
+            )));
         }
         std::mem::take(&mut self.lines)
     }
 }
 
-fn again(who: impl std::fmt::Display, time: Duration) -> String {
-    format!("pictures from {who} come again, after {}", secs(time))
+fn again(who: impl std::fmt::Display, time: Duration) -> StallLine {
+    StallLine::Ends(format!(
+        "pictures from {who} come again, after {}",
+        secs(time)
+    ))
 }
 
 fn secs(time: Duration) -> String {
@@ -165,6 +177,13 @@ mod tests {
         Instant::from_millis(ms)
     }
 
+    fn texts(lines: Vec<StallLine>) -> Vec<String> {
+        let text = |line| match line {
+            StallLine::Begins(text) | StallLine::Ends(text) => text,
+        };
+        lines.into_iter().map(text).collect()
+    }
+
     /// Returns the lines about a source that delivers pictures at these times, polled at the times `polled`.
     fn lines_of(times: &[u64], polled: impl Iterator<Item = u64>) -> Vec<String> {
         let given = Given::default();
@@ -175,7 +194,7 @@ mod tests {
                 while times.next_if(|time| **time <= ms).is_some() {
                     given.count();
                 }
-                stalls.poll(at(ms))
+                texts(stalls.poll(at(ms)))
             })
             .collect()
     }
@@ -243,7 +262,7 @@ mod tests {
                     }
                     _ => {}
                 }
-                lines.extend(stalls.poll(at(ms)));
+                lines.extend(texts(stalls.poll(at(ms))));
             }
             assert_eq!(lines.len(), reports, "{lines:?}");
             assert!(
@@ -274,7 +293,7 @@ mod tests {
                 100..=2_000 | 8_100.. => stalls.handle_event(&picture),
                 _ => {}
             }
-            lines.extend(stalls.poll(at(ms)));
+            lines.extend(texts(stalls.poll(at(ms))));
         }
         assert_eq!(lines.len(), 2, "{lines:?}");
         assert!(lines[1].contains("come again, after 6 s"), "{lines:?}");

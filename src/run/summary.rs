@@ -1,7 +1,5 @@
 //! The summary of a run: a few lines for the terminal, and one JSON object under its documented keys.
 
-use std::borrow::Cow;
-
 use evenkeel_media::report::Summary;
 use evenkeel_rtp::session::RateSource;
 use serde_json::{Value, json};
@@ -18,7 +16,7 @@ pub(super) struct RunSummary<'a> {
     pub(super) deadline: Duration,
     /// The mean number of TCP flows beside the call, and the mean throughput of one.
     pub(super) tcp: (Option<f64>, Option<Rate>),
-    pub(super) warnings: &'a [Cow<'static, str>],
+    pub(super) warnings: &'a [String],
 }
 
 impl RunSummary<'_> {
@@ -26,7 +24,6 @@ impl RunSummary<'_> {
     pub(super) fn lines(&self, summary: &Summary, live: &Live) -> Vec<String> {
         let at_hand = live.at_hand();
         let mbps = |rate: Rate| rate.bits_per_sec() / 1e6;
-        let known = |parts: [Option<String>; 5]| parts.into_iter().flatten().collect::<Vec<_>>();
         let count = |is: bool, frames: u64, what: &str| is.then(|| format!("{frames} {what}"));
         let (flows, tcp) = self.tcp;
         let lines = [
@@ -54,6 +51,8 @@ impl RunSummary<'_> {
             (
                 "frames",
                 known([
+                    Some(format!("{} missed by the source", summary.frames_missed))
+                        .filter(|_| summary.frames_missed > 0),
                     count(at_hand.sends, summary.frames_sent, "sent"),
                     count(
                         at_hand.sends,
@@ -61,7 +60,7 @@ impl RunSummary<'_> {
                         "discarded before sending",
                     ),
                     count(at_hand.receives, summary.frames_shown, "shown"),
-                    count(at_hand.receives, summary.frames_late, "late for playout"),
+                    count(at_hand.receives, summary.frames_late, "incomplete when due"),
                     count(
                         at_hand.receives,
                         summary.frames_concealed + summary.frames_frozen,
@@ -84,7 +83,6 @@ impl RunSummary<'_> {
                     summary
                         .longest_gap_ms
                         .map(|ms| format!("{ms:.0} ms longest gap")),
-                    None,
                 ]),
             ),
             (
@@ -103,7 +101,6 @@ impl RunSummary<'_> {
                         .packets_recovered
                         .filter(|packets| *packets > 0)
                         .map(|packets| format!("{packets} packets recovered")),
-                    None,
                 ]),
             ),
             (
@@ -115,9 +112,6 @@ impl RunSummary<'_> {
                     summary
                         .psnr_p5_db
                         .map(|db| format!("{db:.1} dB at the 5th percentile")),
-                    None,
-                    None,
-                    None,
                 ]),
             ),
         ];
@@ -145,6 +139,7 @@ impl RunSummary<'_> {
             "filler_bps": summary.filler.map(Rate::bits_per_sec),
             "packets_recovered": summary.packets_recovered,
             "frames_captured": sent(summary.frames_captured),
+            "frames_missed": sent(summary.frames_missed),
             "frames_sent": sent(summary.frames_sent),
             "frames_discarded": sent(summary.frames_discarded),
             "frames_shown": received(summary.frames_shown),
@@ -174,6 +169,10 @@ impl RunSummary<'_> {
             "commit": env!("EVENKEEL_COMMIT"),
         })
     }
+}
+
+fn known<const N: usize>(parts: [Option<String>; N]) -> Vec<String> {
+    parts.into_iter().flatten().collect()
 }
 
 #[cfg(test)]
@@ -248,6 +247,14 @@ mod tests {
         let delay =
             "delay    103 ms capture to display, 140 ms at the 95th percentile, 150 ms deadline";
         let rates = "rates    2.50 Mb/s of media";
+        let slow = Summary {
+            frames_missed: 7,
+            ..figures
+        };
+        assert_eq!(
+            run_summary().lines(&slow, &live_with([true, false, false]))[1],
+            "frames   7 missed by the source, 500 sent, 0 discarded before sending"
+        );
         assert_eq!(
             lines([true, false, false]),
             [
@@ -258,7 +265,7 @@ mod tests {
         );
         assert_eq!(
             lines([false, true, false])[1],
-            "frames   0 shown, 0 late for playout, 0 broken"
+            "frames   0 shown, 0 incomplete when due, 0 broken"
         );
     }
 
@@ -272,6 +279,7 @@ mod tests {
             ([true, true, true], [&zero, &zero, &zero]),
         ] {
             let json = json_of(&Summary::default(), at_hand);
+            assert_eq!(json["frames_missed"], json["frames_sent"]);
             let keys = ["frames_sent", "frames_shown", "frames_in_time"];
             assert_eq!(keys.map(|key| &json[key]), expected);
         }

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use evenkeel_media::call::CallEvent;
 use evenkeel_media::event::EventKind as MediaEvent;
 use evenkeel_rtp::session::{Breach, EventKind, Lie, RateSource};
-use tfrc::time::Duration;
+use tfrc::time::{Duration, Instant};
 
 /// The warning about a receiver whose reports are false.
 macro_rules! caught {
@@ -35,6 +35,48 @@ pub(crate) fn of(event: &CallEvent) -> Option<Cow<'static, str>> {
             ),
             _ => None,
         },
+    }
+}
+
+/// Warns once of a deadline that no frame can keep on this path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HopelessDeadline {
+    configured: Duration,
+    since: Option<Instant>,
+    is_told: bool,
+}
+
+/// The time for which the path must have been too long: a queue at the start may be in the first round trips.
+const HOPELESS_AFTER: Duration = Duration::from_secs(3);
+
+impl HopelessDeadline {
+    /// Creates the watch of a configured deadline.
+    pub(crate) const fn new(configured: Duration) -> Self {
+        Self {
+            configured,
+            since: None,
+            is_told: false,
+        }
+    }
+
+    /// Handles the shortest deadline that the path permits now; returns the warning, if it is due.
+    pub(crate) fn poll(&mut self, now: Instant, least: Option<Duration>) -> Option<String> {
+        let least = least.filter(|least| *least > self.configured && !self.is_told);
+        let Some(least) = least else {
+            self.since = None;
+            return None;
+        };
+        let since = *self.since.get_or_insert(now);
+        if now.saturating_since(since) < HOPELESS_AFTER {
+            return None;
+        }
+        self.is_told = true;
+        let [configured, least] = [self.configured, least].map(|time| time.as_millis());
+        Some(format!(
+            "no picture can be shown within the {configured} ms of --deadline: half the round trip, a frame and playout \
+             take {least} ms on this path; give --deadline {}ms or more",
+            least.next_multiple_of(10)
+        ))
     }
 }
 
@@ -200,6 +242,28 @@ mod tests {
             let text = of_session(&event).expect("a warning");
             assert!(words.iter().all(|word| text.contains(word)), "{text}");
         }
+    }
+
+    #[test]
+    fn deadline_below_the_path_is_warned_of_once() {
+        let ms = Duration::from_millis;
+        let mut watch = HopelessDeadline::new(ms(20));
+        let mut told = Vec::new();
+        for tick in 0..100 {
+            // A round trip of the first second was taken with a queue.
+            let least = if tick == 10 { ms(20) } else { ms(107) };
+            told.extend(watch.poll(Instant::from_millis(tick * 100), Some(least)));
+        }
+        assert_eq!(told.len(), 1, "{told:?}");
+        for words in ["the 20 ms of --deadline", "take 107 ms", "--deadline 110ms"] {
+            assert!(told[0].contains(words), "{told:?}");
+        }
+        let mut possible = HopelessDeadline::new(ms(150));
+        assert!((0..100).all(|s| {
+            possible
+                .poll(Instant::from_secs(s), Some(ms(107)))
+                .is_none()
+        }));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn absurd_numbers_are_named_with_their_option() {
-    let cases: [(&str, &[&str]); 16] = [
+    let cases: [(&str, &[&str]); 17] = [
         ("demo --rate 0", &["--rate", "1k"]),
         ("demo --rate fast", &["--rate", "fast", "3M"]),
         ("demo --rtt=-5ms", &["--rtt", "-5ms"]),
@@ -19,6 +19,7 @@ fn absurd_numbers_are_named_with_their_option() {
         ),
         ("demo --queue 0p", &["--queue", "0p"]),
         ("demo --loss 150%", &["--loss", "150%"]),
+        ("demo --loss 5", &["--loss", "write 5%"]),
         ("demo --tcp 9", &["--tcp", "0..=8"]),
         ("demo --fps 0", &["--fps", "29.97"]),
         ("demo --size 0x0", &["--size", "0x0", "8192"]),

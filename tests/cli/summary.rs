@@ -29,3 +29,90 @@ fn demo_summary_has_configured_and_present_deadline() {
         assert_eq!(present > configured, is_stretched, "{summary}");
     }
 }
+
+#[test]
+fn max_rate_bounds_what_is_allowed_and_sent() {
+    for command in ["demo", "demo --policy thesis", "demo --both"] {
+        let output = run(&format!(
+            "{command} --headless --max-rate 400k --seconds 3 --warmup 1 --json -"
+        ));
+        let summary = json(&output);
+        for key in ["x_mean_bps", "throughput_bps"] {
+            let rate = summary[key].as_f64().expect("a rate");
+            // A second's mean may have one frame more.
+            assert!(rate > 0.0 && rate <= 440e3, "{command}: {key} is {rate}");
+        }
+    }
+    refuses(
+        "send 127.0.0.1:9 --max-rate 1M --fixed-rate 2M",
+        &["--fixed-rate", "--max-rate"],
+    );
+}
+
+#[test]
+fn two_way_demo_counts_frames_of_one_direction() {
+    let output = run("demo --both --headless --seconds 3 --warmup 1 --json -");
+    let summary = json(&output);
+    for key in ["frames_captured", "frames_shown"] {
+        let frames = summary[key].as_u64().expect("a count");
+        // Two seconds have 50 frames, and a late process may catch up with one.
+        assert!(frames <= 60, "{key}: {summary}");
+    }
+}
+
+const LINES: [&str; 5] = ["rates", "frames", "delay", "network", "quality"];
+
+/// Returns the names of the summary's lines in this text.
+fn names(text: &str) -> Vec<&'static str> {
+    let is_in = |name: &str| {
+        text.lines()
+            .any(|line| line.starts_with(&format!("{name} ")))
+    };
+    LINES.into_iter().filter(|name| is_in(name)).collect()
+}
+
+#[test]
+fn demo_ends_with_five_lines_beside_json() {
+    let said = |words: &str| {
+        let output = run(words);
+        [output.stdout, output.stderr].map(|bytes| names(&text(&bytes)))
+    };
+    let demo = "demo --headless --seconds 3 --warmup 1";
+    assert_eq!(said(demo), [LINES.to_vec(), vec![]]);
+    assert_eq!(said(&format!("{demo} --json -")), [vec![], LINES.to_vec()]);
+}
+
+/// No end of a call alone knows the delay from capture or the quality; who receives knows the longest gap.
+#[test]
+fn single_ends_end_with_what_they_know() {
+    let (one, here) = taken_port();
+    let (other, there) = taken_port();
+    drop((one, other));
+    let small = "--headless --size 160x120 --warmup 1 --seconds";
+    let pairs = [
+        (
+            format!("recv {here} --headless --warmup 1 --seconds 6"),
+            format!("send {here} {small} 5"),
+        ),
+        (
+            format!("call {there} --bind {here} {small} 6"),
+            format!("call {here} --bind {there} {small} 5"),
+        ),
+    ];
+    for (first, second) in pairs {
+        let running = program(&first)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("run the program");
+        let ended = run(&second);
+        let waited = running.wait_with_output().expect("its end");
+        for (words, output) in [(first, waited), (second, ended)] {
+            let said = text(&output.stdout);
+            let known = match words.starts_with("send") {
+                true => vec!["rates", "frames", "network"],
+                false => vec!["rates", "frames", "delay", "network"],
+            };
+            assert_eq!(names(&said), known, "{words}: {said}");
+        }
+    }
+}

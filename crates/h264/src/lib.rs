@@ -18,6 +18,9 @@ pub use decoder::Decoder;
 pub use encoder::{Encoder, MAX_SIDES, MIN_SIDE, Planes, Qp};
 pub use sps::Sps;
 
+/// True if OpenH264 was built with assembly, without which it takes a multiple of the time.
+pub const HAS_ASSEMBLY: bool = cfg!(assembly);
+
 /// Why a picture was not coded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {

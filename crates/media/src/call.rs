@@ -138,6 +138,15 @@ impl Call {
         self.collect_events();
     }
 
+    /// Records pictures that the caller did not capture in time.
+    pub fn miss(&mut self, now: Instant, pictures: u64) {
+        self.advance(now);
+        if let Some(sender) = &mut self.sender {
+            sender.miss(self.now, pictures);
+        }
+        self.collect_events();
+    }
+
     /// Returns the frame that is due for display, if one is.
     pub fn poll_frame(&mut self, now: Instant) -> Option<ReceivedFrame> {
         self.advance(now);

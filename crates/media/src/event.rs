@@ -29,6 +29,11 @@ pub enum EventKind {
         /// The longest time from capture to display.
         deadline: Duration,
     },
+    /// Pictures were not captured in time, because the source or the encoder was too slow.
+    Missed {
+        /// The number of pictures.
+        pictures: u64,
+    },
     /// A coded frame entered the sending buffer.
     Queued {
         /// The media timestamp of the frame.
@@ -100,6 +105,28 @@ pub enum EventKind {
         /// The width and height of the pictures that are received.
         received: (u16, u16),
     },
+}
+
+impl EventKind {
+    /// Returns true for an event of the sending side, and false for one of the receiving side.
+    pub const fn is_of_sender(&self) -> bool {
+        match self {
+            Self::Target { .. }
+            | Self::Missed { .. }
+            | Self::Queued { .. }
+            | Self::Begun { .. }
+            | Self::Sent { .. }
+            | Self::Discarded { .. }
+            | Self::Stretched { .. }
+            | Self::Relaxed
+            | Self::Keyframe => true,
+            Self::Completed { .. }
+            | Self::Shown { .. }
+            | Self::Dropped { .. }
+            | Self::Resynchronised
+            | Self::OtherSize { .. } => false,
+        }
+    }
 }
 
 /// The reason for which the sender gave a frame up.

@@ -104,21 +104,24 @@ impl Policy {
         self.update_deadline();
     }
 
-    /// Gives the rate beyond which X is of no use: the pace of a frame's packets.
+    /// Gives the rate beyond which X is of no use: the pace of a frame's packets, or the most that media may have.
     pub fn ceiling(&self) -> Rate {
-        match self.config.rules {
+        let useful = match self.config.rules {
             Rules::Evenkeel => self.model.useful_rate(),
             Rules::Thesis => Rate::INFINITY,
-        }
+        };
+        useful.min(self.config.max_rate)
     }
 
     /// Gives the rate that media may use: X, or less if the path model keeps the queue short.
     pub fn available_rate(&self, path: &Path) -> Rate {
-        if self.follows_model(path) {
+        let rate = if self.follows_model(path) {
             self.model.rate()
         } else {
             path.allowed_rate
-        }
+        };
+        // The ceiling bounds TFRC's X alone.
+        rate.min(self.config.max_rate)
     }
 
     /// Gives the losses per packet that TFRC leaves out; `None` if every loss counts ([`PolicyConfig::random_loss`]).
@@ -222,6 +225,12 @@ impl Policy {
         (self.deadline > self.config.deadline).then_some(self.deadline)
     }
 
+    /// Gives the shortest deadline that the path permits with empty queues and an instant encoder, once it was measured.
+    pub fn least_deadline(&self) -> Option<Duration> {
+        let one_way = self.model.base_round_trip()? / 2;
+        Some(one_way + self.config.playout + self.config.frame_interval.min(LONGEST_FRAME))
+    }
+
     /// Returns the delay of a frame of any size: encoding, half the round trip, playout.
     fn fixed_delay(&self) -> Duration {
         let round_trip = self.model.base_round_trip().unwrap_or_default();
@@ -253,7 +262,8 @@ impl Policy {
 }
 
 fn new_model(config: &PolicyConfig) -> PathModel {
-    let model = PathModel::new(Params::CALL, config.frame_interval, FIRST_RATE);
+    let first = FIRST_RATE.min(config.max_rate);
+    let model = PathModel::new(Params::CALL, config.frame_interval, first);
     if config.random_loss {
         model.seeking_random_loss()
     } else {

@@ -79,6 +79,7 @@ pub struct CallReport {
     awaited_since: Option<Instant>,
     longest_gap: Duration,
     frames_captured: u64,
+    frames_missed: u64,
     frames_sent: u64,
     frames_shown: u64,
     frames_discarded: u64,
@@ -113,6 +114,8 @@ pub struct Summary {
     pub packets_recovered: Option<u64>,
     /// Pictures that the source captured: each is sent, discarded or waits.
     pub frames_captured: u64,
+    /// Pictures that were not captured in time, because the source or the encoder was too slow.
+    pub frames_missed: u64,
     /// Frames whose last packet left.
     pub frames_sent: u64,
     /// Frames that were displayed.
@@ -165,6 +168,7 @@ impl CallReport {
             awaited_since: Some(start),
             longest_gap: Duration::ZERO,
             frames_captured: 0,
+            frames_missed: 0,
             frames_sent: 0,
             frames_shown: 0,
             frames_discarded: 0,
@@ -204,6 +208,7 @@ impl CallReport {
             CallEvent::Media(event) => match event.kind {
                 MediaEvent::Sent { .. } => self.frames_sent += 1,
                 MediaEvent::Target { .. } => self.frames_captured += 1,
+                MediaEvent::Missed { pictures } => self.frames_missed += pictures,
                 MediaEvent::Discarded { reason, .. } => {
                     self.frames_discarded += 1;
                     // The picture had no target.
@@ -288,6 +293,7 @@ impl CallReport {
             filler: self.rate_of(|state| state.filler_sent),
             packets_recovered: self.packets_recovered(),
             frames_captured: self.frames_captured,
+            frames_missed: self.frames_missed,
             frames_sent: self.frames_sent,
             frames_shown: self.frames_shown,
             frames_discarded: self.frames_discarded,

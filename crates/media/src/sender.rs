@@ -19,7 +19,7 @@ use crate::policy::{CodedFrame, Policy, PolicyConfig, Rules};
 use crate::sending_buffer::SendingBuffer;
 
 /// The configuration of a sending side.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SenderConfig {
     /// The deadline and its parts.
     pub policy: PolicyConfig,
@@ -215,6 +215,11 @@ impl SendingSide {
     pub fn leave_out(&mut self, now: Instant) {
         self.target = None;
         self.discard(now, None, Discard::LeftOut);
+    }
+
+    /// Records pictures that were not captured in time.
+    pub fn miss(&mut self, now: Instant, pictures: u64) {
+        self.events.push(now, EventKind::Missed { pictures });
     }
 
     /// Returns true if frames wait to be sent. They may prove too late when they are due.

@@ -5,6 +5,7 @@
 //! reports.
 #![deny(unsafe_code)]
 
+mod addresses;
 mod binding;
 mod capture;
 mod clock;
@@ -31,6 +32,7 @@ mod transmit;
 mod wait;
 mod wakeup_margin;
 
+pub use addresses::{LocalAddress, local_addresses};
 pub use capture::{Capture, Describe, Tapped, describe};
 pub use clock::{Clock, processor_time};
 pub use driver::{Driver, DriverError, DriverStats, Handle};

@@ -3,7 +3,7 @@
 import { Chart, SPAN_S, palette } from "/chart.js";
 import { bytes, count, millis, percent, probability, rate, text, words } from "/format.js";
 import { build } from "/knobs.js";
-import { fairShare, status } from "/status.js";
+import { fairShare, isCapped, status } from "/status.js";
 import { follow } from "/stream.js";
 
 /** Text that changes faster than this cannot be read. */
@@ -38,10 +38,10 @@ const CHARTS = [
     ],
   },
   {
-    id: "lost", title: "Frames discarded, late, concealed, frozen (a second)", scale: "lanes", atLeast: 2,
+    id: "lost", title: "Frames discarded, incomplete, concealed, frozen (a second)", scale: "lanes", atLeast: 2,
     series: [
       { name: "Discarded", colour: "grey", value: (s) => s.minute?.discarded, total: (s) => s.frames_discarded, show: lastMinute },
-      { name: "Late", colour: "orange", value: (s) => s.minute?.late, total: (s) => s.frames_late, show: lastMinute },
+      { name: "Incomplete when due", colour: "orange", value: (s) => s.minute?.late, total: (s) => s.frames_late, show: lastMinute },
       { name: "Concealed", colour: "purple", value: (s) => s.minute?.concealed, total: (s) => s.frames_concealed, show: lastMinute },
       { name: "Frozen", colour: "blue", value: (s) => s.minute?.frozen, total: (s) => s.frames_frozen, show: lastMinute },
     ],
@@ -50,10 +50,11 @@ const CHARTS = [
 /** What only someone who knows TFRC can read, a click away. */
 const DETAILS = [
   {
-    id: "rtt", title: "Round trip R and queue", scale: "linear", atLeast: 20, units: MS_UNITS,
+    id: "rtt", title: "Round trip R: the path and its queue", scale: "linear", atLeast: 20, units: MS_UNITS,
     series: [
       { name: "Round-trip time", colour: "blue", width: 2.5, value: (s) => s.rtt_ms, show: millis },
-      { name: "Queue", colour: "orange", width: 2, dash: [5, 2], value: (s) => s.queue_ms, show: millis },
+      { name: "Empty path", colour: "grey", width: 2, dash: [9, 4], step: true, reference: true, value: (s) => s.knobs.delay_ms, show: millis },
+      { name: "Longest wait in the queue", colour: "orange", width: 2, dash: [5, 2], value: (s) => s.queue_ms, show: millis },
     ],
   },
   {
@@ -76,6 +77,7 @@ const PHASES = {
   "slow start": "Slow start: no loss event yet, and the rate doubles each round trip.",
   "congestion avoidance": "Congestion avoidance: the throughput equation bounds the rate.",
 };
+const CAPPED = "The path would carry more: --max-rate bounds the rate.";
 /** The shape says as much as the colour. */
 const SHAPES = {
   good: "M5 0a5 5 0 1 0 0 10a5 5 0 1 0 0-10z",
@@ -208,6 +210,7 @@ function tellRun() {
 /** Everything that is said in words and numbers outside the charts. */
 function tell(sample) {
   badges(sample);
+  warn(sample.warnings);
   // A sender may code pictures smaller at first, while its rate is low.
   if (!info.width) tellRun();
   updateKnobs(sample.knobs);
@@ -217,7 +220,7 @@ function tell(sample) {
   const delay = Number.isFinite(sample.frame_delay_ms) ? [`delay ${text(millis(sample.frame_delay_ms))}`] : [];
   set($("received-note"), [...framesPerSecond(), ...quality, ...delay].join(", "));
   set($("command"), sample.command);
-  set($("phase"), PHASES[sample.state] ?? "");
+  set($("phase"), isCapped(sample, info) ? CAPPED : PHASES[sample.state] ?? "");
   accounts(sample);
 }
 
@@ -245,6 +248,15 @@ function badges(sample) {
   }));
 }
 
+/** What the terminal has warned of, the newest first. */
+function warn(lines) {
+  const list = $("warnings").querySelector("ul");
+  if (list.dataset.shown === lines.join("\n")) return;
+  list.dataset.shown = lines.join("\n");
+  $("warnings").hidden = lines.length === 0;
+  list.replaceChildren(...lines.toReversed().map((line) => item(line)));
+}
+
 /** Frames shown in each of the last seconds, in the mean. */
 function framesPerSecond() {
   const now = samples.at(-1);
@@ -259,9 +271,12 @@ function accounts(sample) {
   const arrived = sample.frames_shown === null ? null : sample.frames_shown + sample.frames_frozen;
   const both = info.mode === "demo";
   const row = (name, frames, base, sub) => [name, frames === null ? null : count(frames), base ? text(percent((100 * frames) / base)) : "–", sub];
+  // Only who has a slow source or processor needs the row.
+  const missed = sample.frames_missed > 0 ? [row("Not captured in time", sample.frames_missed, null, false)] : [];
   const reasons = Object.entries(sample.discarded).sort(([a], [b]) => a.localeCompare(b));
   const received = both ? captured : arrived;
   const sending = [
+    ...missed,
     row("Captured", captured, captured, false),
     row("Sent", sample.frames_sent, captured, true),
     row("Discarded before sending", sample.frames_discarded, captured, true),
@@ -270,7 +285,7 @@ function accounts(sample) {
   const receiving = [
     ...(both ? [] : [row("Arrived", arrived, arrived, false)]),
     row("Shown", sample.frames_shown, received, true),
-    row("Late for playout", sample.frames_late, received, true),
+    row("Incomplete when due", sample.frames_late, received, true),
     row("Damaged on the way", sample.frames_damaged, received, true),
     row("Concealed in part", sample.frames_concealed, received, true),
     row("Arrived, not shown", sample.frames_frozen, received, true),

@@ -4,10 +4,17 @@ import { millis, rate, text } from "/format.js";
 
 /** The time over which frames are counted, in seconds. */
 const WINDOW_S = 5;
-/** The time over which rates are compared, in seconds: one second of TCP is no more than a half of its sawtooth. */
-const SHARE_WINDOW_S = 15;
+/** The time after a change of the TCP flows that no share is taken over, in seconds: the new ones begin in slow start. */
+const SETTLING_S = 10;
+/**
+ * The least time that a share is taken over, in seconds. RFC 5348 §1 means rates in the long run, so the whole last minute
+ * counts: over a few seconds the rates of two flows that share a link alike often differ by that factor.
+ */
+const SHARE_LEAST_S = 10;
 /** The share of frames that may be missing or broken before a viewer is told. */
 const TOLERATED_SHARE = 0.05;
+/** An allowed rate this close to `--max-rate` is held there by it. */
+const CAPPED_SHARE = 0.99;
 /** Flows within this factor of each other's rate are fair (RFC 5348 §1). */
 const FAIR_FACTOR = 2;
 
@@ -16,21 +23,18 @@ export function status(samples, info) {
   const now = samples.at(-1);
   const trouble = endOf(now.state) ?? picturesOf(samples, info) ?? fairnessOf(samples);
   const [kind, verdict] = trouble ?? ["good", "Good"];
-  const facts = factsOf(samples);
+  const facts = factsOf(samples, info);
   return [kind, facts.length > 0 ? `${verdict}: ${facts.join(", ")}` : verdict];
 }
 
-/** Throughput in units of one TCP flow's over the last seconds; null unless TCP has run beside the call for long enough. */
+/** Throughput in units of one TCP flow's in the last minute; null unless as many flows have run for long enough. */
 function shareOfTcp(samples) {
   const now = samples.at(-1);
-  let [call, tcp, since] = [0, 0, null];
-  for (const sample of samples) {
-    if (sample.t_s < now.t_s - SHARE_WINDOW_S || !(sample.tcp_bps > 0)) continue;
-    since ??= sample.t_s;
-    call += sample.throughput_bps;
-    tcp += sample.tcp_bps;
-  }
-  return now.tcp_bps > 0 && now.t_s - since >= SHARE_WINDOW_S / 2 ? call / tcp : null;
+  const changed = samples.findLast((sample) => sample.knobs.tcp !== now.knobs.tcp)?.t_s ?? 0;
+  const settled = samples.filter((sample) => sample.t_s >= changed + SETTLING_S && sample.tcp_bps > 0);
+  if (!(now.tcp_bps > 0) || settled.length === 0 || now.t_s - settled[0].t_s < SHARE_LEAST_S) return null;
+  const sum = (key) => settled.reduce((total, sample) => total + sample[key], 0);
+  return sum("throughput_bps") / sum("tcp_bps");
 }
 
 /** Bits a second that each flow of the link would have if all had the same. */
@@ -60,6 +64,8 @@ function picturesOf(samples, info) {
   } else if (!now.frames_sent || now.state === "waiting") {
     return ["warn", "Waiting for the other end"];
   }
+  const missed = grown("frames_missed");
+  if (missed > TOLERATED_SHARE * (sent + missed)) return ["warn", `The source is too slow: ${share(missed, sent + missed)} of the frames are missing`];
   const discarded = grown("frames_discarded");
   if (discarded > TOLERATED_SHARE * (sent + discarded)) return ["warn", `${share(discarded, sent + discarded)} of the frames do not fit`];
   return undefined;
@@ -71,12 +77,16 @@ function fairnessOf(samples) {
   return ["warn", "More than a fair share"];
 }
 
-function factsOf(samples) {
+/** Whether `--max-rate` holds the rate down, and not the path. */
+export const isCapped = (sample, info) => info.max_rate_bps > 0 && sample.x_bps >= CAPPED_SHARE * info.max_rate_bps;
+
+function factsOf(samples, info) {
   const sample = samples.at(-1);
   const facts = [];
   if (Number.isFinite(sample.frame_delay_p95_ms)) facts.push(text(millis(sample.frame_delay_p95_ms)));
   const link = sample.link_bps ? ` of a ${text(rate(sample.link_bps))} link` : "";
   if (sample.throughput_bps > 0) facts.push(text(rate(sample.throughput_bps)) + link);
+  if (isCapped(sample, info)) facts.push(`limited to ${text(rate(info.max_rate_bps))} by --max-rate`);
   const ratio = shareOfTcp(samples);
   if (ratio !== null) {
     const fair = ratio <= FAIR_FACTOR && ratio >= 1 / FAIR_FACTOR ? ", a fair share" : "";

@@ -25,6 +25,7 @@ mod tests;
 pub use self::decode::Decoder;
 pub use self::encode::Encoder;
 pub use self::parameter_sets::{ParameterSets, parameter_sets};
+pub use evenkeel_h264::HAS_ASSEMBLY;
 pub use evenkeel_h264::decoder::DecodeError as H264DecodeError;
 use evenkeel_h264::{MAX_SIDES, MIN_SIDE};
 

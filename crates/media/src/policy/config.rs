@@ -3,10 +3,12 @@
 use std::str::FromStr;
 use std::time::Duration;
 
+use tfrc::units::Rate;
+
 use crate::filler::Filler;
 
 /// The configuration of a policy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PolicyConfig {
     /// γ: the longest time from capture to display.
     pub deadline: Duration,
@@ -21,6 +23,8 @@ pub struct PolicyConfig {
     /// True if losses that no lower rate avoids do not count as congestion. The option departs from RFC 5348 §5.2 and needs
     /// reports of arrivals.
     pub random_loss: bool,
+    /// The most that media and X may have, whatever the path carries.
+    pub max_rate: Rate,
 }
 
 /// The rules of the sending buffer.
@@ -78,6 +82,7 @@ impl PolicyConfig {
             rules: Rules::Evenkeel,
             filler: Filler::None,
             random_loss: false,
+            max_rate: Rate::INFINITY,
         }
     }
 }

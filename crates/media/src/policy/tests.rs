@@ -53,6 +53,42 @@ fn first_frame_has_an_interval_of_first_rate() {
 }
 
 #[test]
+fn configured_rate_bounds_frames_and_x() {
+    for rules in Rules::ALL {
+        let config = PolicyConfig {
+            rules,
+            max_rate: Rate::from_bits_per_sec(100e3),
+            ..PolicyConfig::new(INTERVAL)
+        };
+        let policy = Policy::new(config, 1.0);
+        assert_eq!(policy.ceiling(), config.max_rate);
+        for source in [RateSource::Feedback, RateSource::ReceptionReports] {
+            let path = Path {
+                rate_source: source,
+                ..path(3_000.0, 60)
+            };
+            assert_eq!(policy.available_rate(&path), config.max_rate);
+        }
+    }
+    // The first frame has an interval of it, as on a path that allows no more.
+    let config = PolicyConfig {
+        max_rate: Rate::from_bits_per_sec(100e3),
+        ..PolicyConfig::new(INTERVAL)
+    };
+    let first = Policy::new(config, 1.0).target(at(0), &path(3_000.0, 60), Bytes::ZERO);
+    assert_eq!(first.unwrap().size, Bytes::new(500));
+}
+
+#[test]
+fn least_deadline_has_path_playout_and_frame() {
+    let mut policy = policy(Rules::Evenkeel);
+    assert_eq!(policy.least_deadline(), None);
+    learn_round_trip(&mut policy, 200);
+    let least = policy.least_deadline().expect("a measured path");
+    assert_eq!(least, Duration::from_millis(100 + 10) + INTERVAL);
+}
+
+#[test]
 fn frame_never_exceeds_what_tfrc_allows() {
     let target = policy(Rules::Evenkeel).target(at(0), &path(100.0, 60), Bytes::ZERO);
     assert_eq!(target.unwrap().size, Bytes::new(500));

@@ -175,6 +175,7 @@ fn frames_are_counted_from_events() {
         timestamp: None,
         reason: event::Discard::LeftOut,
     }));
+    report.handle_event(&media(MediaEvent::Missed { pictures: 3 }));
     for reason in NotShown::ALL {
         report.handle_event(&media(MediaEvent::Dropped {
             timestamp: 3,
@@ -185,13 +186,14 @@ fn frames_are_counted_from_events() {
     assert_eq!(
         (
             summary.frames_captured,
+            summary.frames_missed,
             summary.frames_sent,
             summary.frames_late,
             summary.frames_discarded,
             summary.frames_frozen
         ),
         // Another frame was shown instead of the superseded one.
-        (2, 1, 1, 2, NotShown::ALL.len() as u64 - 1)
+        (2, 3, 1, 1, 2, NotShown::ALL.len() as u64 - 1)
     );
 }
 
