@@ -47,6 +47,8 @@ pub enum Reason {
     Playout,
     /// The peer has been silent for as long as the caller allows.
     GiveUp,
+    /// The way to the peer is to be found, checked or secured: ICE (RFC 8445 §14) or DTLS (RFC 9147 §5.8).
+    Connectivity,
 }
 
 /// A protocol object that a simulator and a socket drive alike.

@@ -1,0 +1,192 @@
+//! The certificate by which an end is known, and its fingerprint.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::{Duration, SystemTime};
+
+use p256::ecdsa::{DerSignature, SigningKey};
+use p256::elliptic_curve::Generate;
+use p256::pkcs8::{EncodePrivateKey, EncodePublicKey};
+use sha2::{Digest, Sha256};
+use thiserror::Error;
+use x509_cert::TbsCertificate;
+use x509_cert::builder::profile::BuilderProfile;
+use x509_cert::builder::{self, Builder, CertificateBuilder};
+use x509_cert::der::Encode;
+use x509_cert::ext::Extension;
+use x509_cert::name::Name;
+use x509_cert::serial_number::SerialNumber;
+use x509_cert::spki::{SubjectPublicKeyInfoOwned, SubjectPublicKeyInfoRef};
+use x509_cert::time::Validity;
+
+/// The time for which a certificate is valid, in days: browsers make theirs for as long.
+const VALID_DAYS: u32 = 30;
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// No certificate can be made.
+#[derive(Debug, Error)]
+#[error("cannot make a certificate: {0}")]
+pub struct IdentityError(String);
+
+/// A self-signed certificate (ECDSA on P-256) and its private key.
+#[derive(Clone)]
+pub struct Identity {
+    pub(crate) certificate: Vec<u8>,
+    pub(crate) private_key: Vec<u8>,
+}
+
+impl Identity {
+    /// Makes a new key, and a certificate that is valid from a day before `now` on.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the system has no random numbers.
+    pub fn generate(now: SystemTime) -> Result<Self, IdentityError> {
+        let failed = |error: &dyn fmt::Display| IdentityError(error.to_string());
+        let key = SigningKey::try_generate().map_err(|error| failed(&error))?;
+        let serial = SigningKey::try_generate().map_err(|error| failed(&error))?;
+        let certificate = self_signed(&key, &serial.to_bytes()[..16], now);
+        let private_key = key.to_pkcs8_der().map_err(|error| failed(&error))?;
+        Ok(Self {
+            certificate: certificate.map_err(|error| failed(&error))?,
+            private_key: private_key.as_bytes().to_vec(),
+        })
+    }
+
+    /// Returns the fingerprint by which a peer knows this end.
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::of(&self.certificate)
+    }
+}
+
+fn self_signed(key: &SigningKey, serial: &[u8], now: SystemTime) -> builder::Result<Vec<u8>> {
+    let name = Name::from_str("CN=evenkeel")?;
+    let public_key = key.verifying_key().to_public_key_der()?;
+    let public_key = SubjectPublicKeyInfoOwned::try_from(public_key.as_bytes())?;
+    let validity = Validity::new(
+        (now - DAY).try_into()?,
+        (now + VALID_DAYS * DAY).try_into()?,
+    );
+    let serial = SerialNumber::new(serial)?;
+    let builder = CertificateBuilder::new(SelfSigned(name), serial, validity, public_key)?;
+    Ok(builder.build::<_, DerSignature>(key)?.to_der()?)
+}
+
+/// A certificate without extensions whose issuer is its subject.
+struct SelfSigned(Name);
+
+impl BuilderProfile for SelfSigned {
+    fn get_issuer(&self, subject: &Name) -> Name {
+        subject.clone()
+    }
+
+    fn get_subject(&self) -> Name {
+        self.0.clone()
+    }
+
+    fn build_extensions(
+        &self,
+        _: SubjectPublicKeyInfoRef<'_>,
+        _: SubjectPublicKeyInfoRef<'_>,
+        _: &TbsCertificate,
+    ) -> builder::Result<Vec<Extension>> {
+        Ok(Vec::new())
+    }
+}
+
+/// The SHA-256 of a certificate (RFC 8122 §5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Fingerprint([u8; 32]);
+
+impl Fingerprint {
+    /// Returns the fingerprint of a certificate in DER.
+    pub fn of(certificate: &[u8]) -> Self {
+        Self(Sha256::digest(certificate).into())
+    }
+
+    /// Returns the bytes of the hash.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl From<[u8; 32]> for Fingerprint {
+    fn from(hash: [u8; 32]) -> Self {
+        Self(hash)
+    }
+}
+
+/// As SDP has it: pairs of hexadecimal digits with colons in between (RFC 8122 §5).
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (n, byte) in self.0.iter().enumerate() {
+            let colon = if n == 0 { "" } else { ":" };
+            write!(f, "{colon}{byte:02X}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A text that is no fingerprint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("a SHA-256 fingerprint has 32 pairs of hexadecimal digits with colons in between")]
+pub struct FingerprintError;
+
+impl FromStr for Fingerprint {
+    type Err = FingerprintError;
+
+    fn from_str(text: &str) -> Result<Self, FingerprintError> {
+        let mut hash = [0; 32];
+        let mut pairs = text.split(':');
+        for byte in &mut hash {
+            let pair = pairs.next().ok_or(FingerprintError)?;
+            let is_hex = pair.len() == 2 && pair.bytes().all(|digit| digit.is_ascii_hexdigit());
+            let pair = is_hex.then(|| u8::from_str_radix(pair, 16));
+            *byte = pair.and_then(Result::ok).ok_or(FingerprintError)?;
+        }
+        pairs
+            .next()
+            .map_or(Ok(Self(hash)), |_| Err(FingerprintError))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use x509_cert::Certificate;
+    use x509_cert::der::Decode;
+
+    use super::*;
+
+    #[test]
+    fn certificate_is_self_signed_and_valid_now() {
+        let now = SystemTime::UNIX_EPOCH + 20_000 * DAY;
+        let identity = Identity::generate(now).unwrap();
+        let certificate = Certificate::from_der(&identity.certificate).unwrap();
+        let tbs = certificate.tbs_certificate();
+        assert_eq!(tbs.subject(), tbs.issuer());
+        let validity = tbs.validity();
+        assert!(validity.not_before.to_system_time() < now);
+        assert!(validity.not_after.to_system_time() > now + 29 * DAY);
+        let another = Identity::generate(now).unwrap();
+        assert_ne!(identity.fingerprint(), another.fingerprint());
+    }
+
+    #[test]
+    fn fingerprint_is_read_as_it_is_written() {
+        let fingerprint = Fingerprint::of(b"abc");
+        let text = fingerprint.to_string();
+        assert!(text.starts_with("BA:78:16:BF:8F:01:CF:EA:41:41:40:DE:5D:AE:22:23"));
+        assert_eq!(text.parse(), Ok(fingerprint));
+        assert_eq!(text.to_lowercase().parse(), Ok(fingerprint));
+        let wrong = [
+            "",
+            "BA",
+            &text[3..],
+            &format!("{text}:00"),
+            &text.replacen("BA", "+A", 1),
+        ];
+        for text in wrong {
+            assert_eq!(text.parse::<Fingerprint>(), Err(FingerprintError), "{text}");
+        }
+    }
+}

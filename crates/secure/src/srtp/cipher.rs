@@ -1,0 +1,200 @@
+//! The ciphers of a session: AES in counter mode with HMAC-SHA1 (RFC 3711 §4), and AES-GCM (RFC 7714).
+
+use aes::Aes128;
+use aes::cipher::{InnerIvInit, StreamCipherCore};
+use aes_gcm::aead::AeadInOut;
+use aes_gcm::aead::consts::{U12, U16};
+use aes_gcm::{Aes128Gcm, Aes256Gcm};
+use ctr::CtrCore;
+use ctr::flavors::Ctr32BE;
+use hmac::{Hmac, KeyInit, Mac};
+use sha1::Sha1;
+
+use super::keys::MAX_SALT;
+
+/// The tag of HMAC-SHA1 with 80 bits, in bytes.
+const HMAC_TAG: usize = 10;
+/// The tag of AES-GCM, in bytes.
+const GCM_TAG: usize = 16;
+
+/// What a packet is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Rtp,
+    Rtcp,
+}
+
+/// The identity of a packet, from which its keystream follows. No two packets of a key may share one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PacketId {
+    pub(super) kind: Kind,
+    pub(super) ssrc: u32,
+    /// The packet index of SRTP (48 bits), or the index of SRTCP (31 bits).
+    pub(super) index: u64,
+}
+
+impl PacketId {
+    /// Returns the bytes that counter mode authenticates after the packet: the rollover counter, or the word that an SRTCP
+    /// packet carries, with the flag for "encrypted" (RFC 3711 §4.2, §3.4).
+    pub(super) fn trailer(self) -> [u8; 4] {
+        match self.kind {
+            Kind::Rtp => ((self.index >> 16) as u32).to_be_bytes(),
+            Kind::Rtcp => (self.index as u32 | ENCRYPTED).to_be_bytes(),
+        }
+    }
+}
+
+/// The flag of an SRTCP packet that is encrypted (RFC 3711 §3.4).
+pub(super) const ENCRYPTED: u32 = 1 << 31;
+
+/// A packet whose tag does not belong to its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Forged;
+
+/// Encrypts or decrypts the packets of one kind in one direction.
+pub(super) struct SessionCipher {
+    algorithm: Algorithm,
+    salt: [u8; MAX_SALT],
+}
+
+enum Algorithm {
+    CounterMode {
+        cipher: Box<Aes128>,
+        hmac: Hmac<Sha1>,
+    },
+    Gcm128(Box<Aes128Gcm>),
+    Gcm256(Box<Aes256Gcm>),
+}
+
+impl SessionCipher {
+    pub(super) fn counter_mode(key: &[u8], authentication: &[u8], salt: [u8; MAX_SALT]) -> Self {
+        let cipher = Box::new(Aes128::new_from_slice(key).expect("16 bytes"));
+        let hmac = Hmac::new_from_slice(authentication).expect("any length");
+        let algorithm = Algorithm::CounterMode { cipher, hmac };
+        Self { algorithm, salt }
+    }
+
+    pub(super) fn gcm_128(key: &[u8], salt: [u8; MAX_SALT]) -> Self {
+        let cipher = Aes128Gcm::new_from_slice(key).expect("16 bytes");
+        let algorithm = Algorithm::Gcm128(Box::new(cipher));
+        Self { algorithm, salt }
+    }
+
+    pub(super) fn gcm_256(key: &[u8], salt: [u8; MAX_SALT]) -> Self {
+        let cipher = Aes256Gcm::new_from_slice(key).expect("32 bytes");
+        let algorithm = Algorithm::Gcm256(Box::new(cipher));
+        Self { algorithm, salt }
+    }
+
+    /// Returns the length of a tag in bytes.
+    pub(super) fn tag_len(&self) -> usize {
+        match self.algorithm {
+            Algorithm::CounterMode { .. } => HMAC_TAG,
+            Algorithm::Gcm128(_) | Algorithm::Gcm256(_) => GCM_TAG,
+        }
+    }
+
+    /// Returns true if the tag of SRTCP follows the word with the index; that of AES-GCM precedes it (RFC 7714 §9.2).
+    pub(super) fn tag_is_last(&self) -> bool {
+        matches!(self.algorithm, Algorithm::CounterMode { .. })
+    }
+
+    /// Encrypts all but the first `clear` bytes of a packet, and writes the tag, of [`tag_len`](Self::tag_len) bytes.
+    pub(super) fn seal(&self, id: PacketId, packet: &mut [u8], clear: usize, tag: &mut [u8]) {
+        match &self.algorithm {
+            Algorithm::CounterMode { cipher, hmac } => {
+                self.apply_keystream(cipher, id, &mut packet[clear..]);
+                let hmac = hmac.clone().chain_update(&*packet);
+                let whole = hmac.chain_update(id.trailer()).finalize().into_bytes();
+                tag.copy_from_slice(&whole[..HMAC_TAG]);
+            }
+            Algorithm::Gcm128(cipher) => self.seal_gcm(&**cipher, id, packet, clear, tag),
+            Algorithm::Gcm256(cipher) => self.seal_gcm(&**cipher, id, packet, clear, tag),
+        }
+    }
+
+    /// Checks the tag, and then decrypts all but the first `clear` bytes. A packet with another tag keeps its bytes.
+    pub(super) fn open(
+        &self,
+        id: PacketId,
+        packet: &mut [u8],
+        clear: usize,
+        tag: &[u8],
+    ) -> Result<(), Forged> {
+        match &self.algorithm {
+            Algorithm::CounterMode { cipher, hmac } => {
+                let hmac = hmac.clone().chain_update(&*packet);
+                let hmac = hmac.chain_update(id.trailer());
+                hmac.verify_truncated_left(tag).map_err(|_| Forged)?;
+                self.apply_keystream(cipher, id, &mut packet[clear..]);
+                Ok(())
+            }
+            Algorithm::Gcm128(cipher) => self.open_gcm(&**cipher, id, packet, clear, tag),
+            Algorithm::Gcm256(cipher) => self.open_gcm(&**cipher, id, packet, clear, tag),
+        }
+    }
+
+    fn apply_keystream(&self, cipher: &Aes128, id: PacketId, data: &mut [u8]) {
+        let iv = self.iv::<16>(id, 4);
+        let keystream = CtrCore::<_, Ctr32BE>::inner_iv_init(cipher, &iv.into());
+        keystream.apply_keystream_partial(data.into());
+    }
+
+    fn seal_gcm<C: Gcm>(
+        &self,
+        cipher: &C,
+        id: PacketId,
+        packet: &mut [u8],
+        clear: usize,
+        tag: &mut [u8],
+    ) {
+        let nonce = self.iv::<12>(id, 2).into();
+        let (header, payload) = packet.split_at_mut(clear);
+        let sealed = with_authenticated(id, header, |authenticated| {
+            cipher.encrypt_inout_detached(&nonce, authenticated, payload.into())
+        });
+        tag.copy_from_slice(
+            &sealed.expect("a datagram is shorter than the limit of AES-GCM, 64 GiB"),
+        );
+    }
+
+    fn open_gcm<C: Gcm>(
+        &self,
+        cipher: &C,
+        id: PacketId,
+        packet: &mut [u8],
+        clear: usize,
+        tag: &[u8],
+    ) -> Result<(), Forged> {
+        let nonce = self.iv::<12>(id, 2).into();
+        let (header, payload) = packet.split_at_mut(clear);
+        let tag = tag.try_into().map_err(|_| Forged)?;
+        let opened = with_authenticated(id, header, |authenticated| {
+            cipher.decrypt_inout_detached(&nonce, authenticated, payload.into(), tag)
+        });
+        opened.map_err(|_| Forged)
+    }
+
+    /// Returns the salt with SSRC and index added, the SSRC at byte `at` (RFC 3711 §4.1.1, RFC 7714 §8.1 and §9.1).
+    fn iv<const LEN: usize>(&self, id: PacketId, at: usize) -> [u8; LEN] {
+        let mut iv = [0; LEN];
+        iv[at..at + 4].copy_from_slice(&id.ssrc.to_be_bytes());
+        iv[at + 4..at + 10].copy_from_slice(&id.index.to_be_bytes()[2..]);
+        for (byte, salt) in iv.iter_mut().zip(self.salt) {
+            *byte ^= salt;
+        }
+        iv
+    }
+}
+
+/// AES-GCM with a nonce and a tag as RFC 7714 has them.
+trait Gcm: AeadInOut<NonceSize = U12, TagSize = U16> {}
+impl<C: AeadInOut<NonceSize = U12, TagSize = U16>> Gcm for C {}
+
+/// Passes on what AES-GCM authenticates without encrypting it: the header, and of an SRTCP packet the word with the index.
+fn with_authenticated<T>(id: PacketId, header: &[u8], use_it: impl FnOnce(&[u8]) -> T) -> T {
+    match id.kind {
+        Kind::Rtp => use_it(header),
+        Kind::Rtcp => use_it(&[header, &id.trailer()].concat()),
+    }
+}
