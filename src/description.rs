@@ -1,5 +1,6 @@
 //! Session descriptions (`--sdp`): written by a sender, followed by a receiver.
 
+use std::fs;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;

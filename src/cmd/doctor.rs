@@ -2,7 +2,6 @@
 
 mod speed;
 
-use std::fs;
 use std::net::{Ipv6Addr, UdpSocket};
 use std::process::{Command, Stdio};
 

@@ -53,17 +53,19 @@ struct Latched {
     address: SocketAddr,
     ssrc: u32,
     heard: Instant,
+    /// The last datagram of the source itself: others may report in its name.
+    heard_itself: Instant,
     left: bool,
     /// The time of a BYE that is not believed yet, and the datagrams of the source since then.
     bye: Option<(Instant, u32)>,
     /// A second packet continued the first (RFC 3550 §A.1).
     confirmed: bool,
-    /// RTCP from the address named our source, so that the peer receives there what we send.
+    /// RTCP from the address named our source, so that someone there receives what we send.
+    hears_us: bool,
+    /// RTCP of the peer's own source did.
     proven: bool,
-    /// The bytes that the peer may get until it is proven.
+    /// The bytes that the peer may get until it hears us.
     allowance: usize,
-    /// Media of the source arrived.
-    has_media: bool,
     /// The media packets since the first one of the rival.
     packets: u32,
     /// Another source that reported about us, and has not been followed by the peer's own source since.
@@ -174,7 +176,7 @@ impl Peer {
     /// peer, and its media does not run.
     pub(in crate::session) fn yields_to_proof(&self, now: Instant, source: SocketAddr) -> bool {
         self.latched.is_some_and(|peer| {
-            let is_running = now.saturating_since(peer.heard) < RUNNING_GAP;
+            let is_running = now.saturating_since(peer.heard_itself) < RUNNING_GAP;
             same(peer.address, source) && !peer.proven && !is_running
         })
     }
@@ -212,10 +214,12 @@ impl Peer {
         now.saturating_since(rival.since) >= RUNNING_GAP && rival.packets > peer.packets
     }
 
-    /// Records RTCP from the peer that names our source.
-    pub(in crate::session) fn prove(&mut self) {
+    /// Records RTCP from the peer's address that names our source. Another author than the peer's own source may be of the
+    /// same endpoint, or the one that a forger keeps out.
+    pub(in crate::session) fn prove(&mut self, author: u32) {
         if let Some(peer) = &mut self.latched {
-            peer.proven = true;
+            peer.hears_us = true;
+            peer.proven |= peer.ssrc == author;
         }
     }
 
@@ -226,30 +230,24 @@ impl Peer {
             address: source,
             ssrc,
             heard: now,
+            heard_itself: now,
             left: false,
             bye: None,
             confirmed: self.configured.is_some(),
+            hears_us: false,
             proven: false,
             allowance: 0,
             aside: None,
             reporters: [None; 2],
             elsewhere: None,
-            has_media: false,
             packets: 0,
         });
-    }
-
-    /// Returns true if the peer at this address is known by its reports alone. Its media may name another source.
-    pub(in crate::session) fn awaits_media(&self, source: SocketAddr) -> bool {
-        self.latched
-            .is_some_and(|peer| !peer.has_media && same(peer.address, source))
     }
 
     /// Records media from the peer's address.
     pub(in crate::session) fn handle_media(&mut self) {
         if let Some(peer) = &mut self.latched {
             peer.elsewhere = None;
-            peer.has_media = true;
         }
     }
 
@@ -272,7 +270,8 @@ impl Peer {
     pub(in crate::session) fn follow(&mut self, address: SocketAddr) {
         if let Some(peer) = &mut self.latched {
             (peer.address, peer.elsewhere) = (address, None);
-            (peer.confirmed, peer.proven, peer.allowance) = (false, false, 0);
+            (peer.confirmed, peer.hears_us, peer.proven) = (false, false, false);
+            peer.allowance = 0;
         }
         self.is_elsewhere = self.configured.is_some();
         self.configured = self.configured.map(|_| address);
@@ -294,6 +293,9 @@ impl Peer {
             return;
         }
         peer.heard = now.max(peer.heard);
+        if peer.ssrc == ssrc {
+            peer.heard_itself = peer.heard;
+        }
         peer.packets = peer.packets.saturating_add(1);
         peer.bye = peer
             .bye
@@ -362,7 +364,7 @@ impl Peer {
         (self.configured.is_some() && !self.is_elsewhere)
             || self
                 .latched
-                .is_none_or(|peer| peer.proven || peer.allowance >= size)
+                .is_none_or(|peer| peer.hears_us || peer.allowance >= size)
     }
 
     /// Records that `size` bytes were sent to the peer.

@@ -102,7 +102,7 @@ fn an_unproven_peer_gets_three_times_what_it_sent() {
     peer.handle_sent(260);
     peer.confirm();
     assert!(!peer.allows(60));
-    peer.prove();
+    peer.prove(1);
     assert!(peer.allows(60));
 }
 
@@ -121,7 +121,7 @@ fn an_unproven_peer_yields_to_proof_and_to_more_media() {
     assert!(!peer.yields_to_media(ms(501), at(B), (2, 10)));
     // A number out of order begins another run.
     assert!(!peer.yields_to_media(ms(502), at(B), (2, 12)));
-    peer.prove();
+    peer.prove(1);
     assert!(!peer.yields_to_media(ms(1_500), at(B), (2, 13)));
     assert!(!peer.yields_to_proof(ms(1_500), at(A)));
 }

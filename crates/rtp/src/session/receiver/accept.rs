@@ -61,11 +61,8 @@ impl Session {
             return self.handle_repair(datagram.source, &rtp, &packet);
         }
         match self.peer.origin(self.now, datagram.source, header.ssrc) {
-            Origin::Known => {}
+            Origin::Known => self.peer.handle_media(),
             Origin::New | Origin::Successor => self.latch(datagram.source, header.ssrc),
-            Origin::Stranger(Ignored::WrongSsrc) if self.peer.awaits_media(datagram.source) => {
-                self.latch(datagram.source, header.ssrc);
-            }
             Origin::Stranger(Ignored::WrongSource) if self.is_continued(&header) => {
                 if !self.peer.has_moved(datagram.source, header.sequence) {
                     return Err(Ignored::WrongSource);
@@ -94,7 +91,6 @@ impl Session {
                 return Err(kind);
             }
         }
-        self.peer.handle_media();
         let sequence = self.take_in(&packet)?;
         if let Some(decoder) = &mut self.decoder {
             decoder.push_media(sequence, datagram.payload);

@@ -50,7 +50,7 @@ impl Session {
             Origin::Stranger(kind) => return Err(kind),
         }
         if is_about_us {
-            self.peer.prove();
+            self.peer.prove(author);
         }
         if compound.is_full() {
             self.rtcp.handle_received(datagram.payload.len());
