@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use evenkeel_rtp::packet::ext::RttSendTs;
+use evenkeel_rtp::packet::ext::{RttSendTs, TransportSequence};
 use evenkeel_rtp::packet::rtcp::sack::{self, Sack};
 use evenkeel_rtp::packet::rtcp::twcc::{self, Twcc};
 use evenkeel_rtp::packet::rtcp::{
@@ -103,7 +103,21 @@ pub fn write(packet: &Packet, datagram: &mut [u8]) {
                 rtt_micros: data.rtt_micros,
                 send_time: data.timestamp,
             };
+            let seq = |datagram: &[u8], at: usize| {
+                let bytes = datagram.get(at..at + 2)?;
+                Some(u16::from_be_bytes([bytes[0], bytes[1]]))
+            };
+            // A packet's two numbers change by the same: reports name packets by either.
+            let shift = data.seq.wrapping_sub(seq(datagram, 2).unwrap_or(data.seq));
             put(datagram, 2, &data.seq.to_be_bytes());
+            if let Some(at) = element_offset(
+                datagram,
+                TransportSequence::DEFAULT_ID,
+                TransportSequence::LEN,
+            ) && let Some(number) = seq(datagram, at)
+            {
+                put(datagram, at, &number.wrapping_add(shift).to_be_bytes());
+            }
             if let Some(at) = timing_offset(datagram) {
                 put(datagram, at, &timing.to_bytes());
             }
@@ -199,14 +213,19 @@ fn read_data(datagram: &[u8], ecn: Ecn) -> Option<Data> {
     })
 }
 
-/// Where the data of `rtt-sendts` begins in an RTP packet.
-fn timing_offset(datagram: &[u8]) -> Option<usize> {
+/// Where the data of a header extension of this identifier and length begins in an RTP packet.
+fn element_offset(datagram: &[u8], id: u8, len: usize) -> Option<usize> {
     let packet = RtpPacket::parse(datagram).ok()?;
     let element = packet
         .elements()
         .flatten()
-        .find(|element| element.id == Config::EXTENSION_ID)?;
-    (element.data.len() == RttSendTs::LEN).then(|| offset_of(element.data, datagram))
+        .find(|element| element.id == id)?;
+    (element.data.len() == len).then(|| offset_of(element.data, datagram))
+}
+
+/// Where the data of `rtt-sendts` begins in an RTP packet.
+fn timing_offset(datagram: &[u8]) -> Option<usize> {
+    element_offset(datagram, Config::EXTENSION_ID, RttSendTs::LEN)
 }
 
 /// Where the control information of the TFRC feedback begins in an RTCP datagram.

@@ -102,7 +102,7 @@ impl Session {
             marker: header.marker,
             payload: rtp.payload(),
             arrival: packet.arrival,
-            send_time: packet.timing.map(|timing| timing.send_time),
+            send_time: self.inbound.as_ref().and_then(Inbound::send_time),
             rtt: self.inbound.as_ref().and_then(Inbound::round_trip_time),
         }))
     }

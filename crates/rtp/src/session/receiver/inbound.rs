@@ -40,6 +40,15 @@ impl Departure {
         (-MAX_AGE_MICROS..=elapsed + MAX_AGE_MICROS).contains(&ahead)
     }
 
+    /// Returns the departure of a packet that arrives at this time and takes as long as this one.
+    fn at(self, arrival: Instant) -> Self {
+        let elapsed = arrival.saturating_since(self.arrival).as_micros() as u32;
+        Self {
+            send_time: self.send_time.wrapping_add(elapsed),
+            arrival,
+        }
+    }
+
     fn is_before(self, next: Self) -> bool {
         next.send_time.wrapping_sub(self.send_time).cast_signed() >= 0
     }
@@ -89,6 +98,8 @@ pub(in crate::session) struct Inbound {
     before_jump: Option<Departure>,
     /// The arrival of the last packet.
     arrived: Option<Instant>,
+    /// The send time of the last packet, as far as it is believed.
+    send_time: Option<u32>,
     /// R, which the sender states.
     rtt: Witnessed<Duration>,
     /// The relative transit time of the last packet, in ticks of the media clock (RFC 3550 §A.8).
@@ -122,6 +133,7 @@ impl Inbound {
             leading: None,
             before_jump: None,
             arrived: None,
+            send_time: None,
             rtt: Witnessed::default(),
             transit: None,
             jitter: 0,
@@ -132,13 +144,13 @@ impl Inbound {
 
     /// Handles a packet, and returns its extended sequence number or the reason for which it is ignored.
     pub(in crate::session) fn handle_media(&mut self, packet: &Packet) -> Result<u64, Ignored> {
-        self.check_age(packet)?;
+        let departure = self.believed_departure(packet)?;
         let highest = self.extender.highest();
         let sequence = self
             .extender
             .extend(packet.header.sequence)
             .ok_or(Ignored::SequenceJump)?;
-        self.count(packet, sequence)?;
+        self.count(packet, departure, sequence)?;
         // TFRC counts transport-wide numbers where there are any; a new such number may still carry an old packet.
         if !self.seen.insert(sequence) {
             return Err(Ignored::Duplicate);
@@ -158,15 +170,20 @@ impl Inbound {
 
     /// Handles a repair packet of the same sender, which counts for TFRC, or returns the reason to ignore it.
     pub(in crate::session) fn handle_repair(&mut self, packet: &Packet) -> Result<(), Ignored> {
-        self.check_age(packet)?;
+        let departure = self.believed_departure(packet)?;
         if packet.transport.is_none() {
             return Err(Ignored::MissingExtension);
         }
-        self.count(packet, 0)
+        self.count(packet, departure, 0)
     }
 
     /// Counts a packet for TFRC, by its transport-wide number if it has one.
-    fn count(&mut self, packet: &Packet, sequence: u64) -> Result<(), Ignored> {
+    fn count(
+        &mut self,
+        packet: &Packet,
+        departure: Option<Departure>,
+        sequence: u64,
+    ) -> Result<(), Ignored> {
         // Where sender reports state R, media may be another's.
         if let Some(rtt) = packet.timing.and_then(|timing| timing.rtt())
             && !self.reporter.needs_reception_report()
@@ -180,7 +197,6 @@ impl Inbound {
             }
             None => sequence,
         };
-        let departure = packet.departure();
         let is_new = self.reporter.handle_data(&Arrival {
             seq,
             at: packet.arrival,
@@ -194,6 +210,7 @@ impl Inbound {
             return Err(Ignored::Duplicate);
         }
         self.arrived = Some(packet.arrival);
+        self.send_time = departure.map(|departure| departure.send_time);
         let Some(departure) = departure else {
             return Ok(());
         };
@@ -223,6 +240,11 @@ impl Inbound {
         if before.is_some_and(|before| falls(before, stated) || falls(rtt, before)) {
             self.reporter.correct_round_trip(now, rtt);
         }
+    }
+
+    /// Returns the send time of the last packet, as far as it is believed.
+    pub(in crate::session) fn send_time(&self) -> Option<u32> {
+        self.send_time
     }
 
     /// Returns the sender's round-trip time, once it stated one.
@@ -341,20 +363,20 @@ impl Inbound {
             .is_none_or(|newest| now.saturating_since(newest.arrival) >= CLOCK_PATIENCE)
     }
 
-    /// Refuses a packet whose send time jumps.
+    /// Returns the departure of a packet as far as it is believed, or refuses the packet of a recording.
     ///
-    /// A jump ahead is believed from its second witness in a row on, and so is the return to the time before it. A
-    /// recording that is replayed has many witnesses, but lies behind.
-    fn check_age(&mut self, packet: &Packet) -> Result<(), Ignored> {
+    /// A jump ahead is believed from its second witness in a row on, and so is the return to the time before it. Until then
+    /// the packet counts as if the sender's clock ran on. A recording that is replayed has many witnesses, but lies behind.
+    fn believed_departure(&mut self, packet: &Packet) -> Result<Option<Departure>, Ignored> {
         let Some(next) = packet.departure() else {
-            return Ok(());
+            return Ok(None);
         };
         let leading = self.leading.take();
         let Some(newest) = self.newest.filter(|_| !self.is_quiet(next.arrival)) else {
-            return Ok(());
+            return Ok(Some(next));
         };
         if newest.continues(next) {
-            return Ok(());
+            return Ok(Some(next));
         }
         let returns = self
             .before_jump
@@ -364,10 +386,10 @@ impl Inbound {
         }
         if leading.is_none_or(|leading| !leading.continues(next)) {
             self.leading = Some(next);
-            return Err(Ignored::Replayed);
+            return Ok(Some(newest.at(next.arrival)));
         }
         (self.before_jump, self.newest) = (Some(newest), Some(next));
-        Ok(())
+        Ok(Some(next))
     }
 
     /// Updates the jitter by RFC 3550 §A.8, in integers.
