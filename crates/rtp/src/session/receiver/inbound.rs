@@ -8,6 +8,7 @@ use tfrc::units::Bytes;
 use tfrc::{Arrival, Ecn};
 
 use super::reporter::Reporter;
+use super::sender_clock::{Departure, SenderClock};
 use super::witness::Witnessed;
 use crate::ntp::NtpTime;
 use crate::packet::ext::RttSendTs;
@@ -17,42 +18,6 @@ use crate::packet::rtp::{RtpHeader, media_time};
 use crate::session::config::ReceiveConfig;
 use crate::session::peer::MEMBER_TIMEOUT;
 use crate::session::statistics::Ignored;
-
-/// The greatest difference between the send times of a packet and the newest one, and the most by which a packet may
-/// lead the sender's clock. Reordering is far shorter, so an older packet is a replayed recording. A packet that leads
-/// by more needs a second one.
-const MAX_AGE_MICROS: i64 = 2_000_000;
-/// The silence after which the sender's clock is believed anew: either end may have been suspended.
-const CLOCK_PATIENCE: Duration = Duration::from_secs(2);
-
-/// The departure of a packet on the sender's clock, in microseconds modulo 2^32, and its arrival.
-#[derive(Clone, Copy, Debug)]
-struct Departure {
-    send_time: u32,
-    arrival: Instant,
-}
-
-impl Departure {
-    /// Returns true if a packet may follow this one while the sender's clock runs.
-    fn continues(self, next: Self) -> bool {
-        let ahead = i64::from(next.send_time.wrapping_sub(self.send_time).cast_signed());
-        let elapsed = next.arrival.saturating_since(self.arrival).as_micros() as i64;
-        (-MAX_AGE_MICROS..=elapsed + MAX_AGE_MICROS).contains(&ahead)
-    }
-
-    /// Returns the departure of a packet that arrives at this time and takes as long as this one.
-    fn at(self, arrival: Instant) -> Self {
-        let elapsed = arrival.saturating_since(self.arrival).as_micros() as u32;
-        Self {
-            send_time: self.send_time.wrapping_add(elapsed),
-            arrival,
-        }
-    }
-
-    fn is_before(self, next: Self) -> bool {
-        next.send_time.wrapping_sub(self.send_time).cast_signed() >= 0
-    }
-}
 
 /// A media packet of a source, as it arrived.
 #[derive(Clone, Copy, Debug)]
@@ -90,12 +55,7 @@ pub(in crate::session) struct Inbound {
     /// The lowest extended sequence number.
     first: u64,
     received: u64,
-    /// The newest send time, and its arrival.
-    newest: Option<Departure>,
-    /// The send time of the last packet that led the sender's clock.
-    leading: Option<Departure>,
-    /// The newest send time before the last jump, to which the clock may return.
-    before_jump: Option<Departure>,
+    clock: SenderClock,
     /// The arrival of the last packet.
     arrived: Option<Instant>,
     /// The send time of the last packet, as far as it is believed.
@@ -129,9 +89,7 @@ impl Inbound {
             transport: is_numbered.then(Extender::new),
             first: u64::MAX,
             received: 0,
-            newest: None,
-            leading: None,
-            before_jump: None,
+            clock: SenderClock::default(),
             arrived: None,
             send_time: None,
             rtt: Witnessed::default(),
@@ -214,11 +172,7 @@ impl Inbound {
         let Some(departure) = departure else {
             return Ok(());
         };
-        if self.newest.is_none_or(|newest| newest.is_before(departure))
-            || self.is_quiet(packet.arrival)
-        {
-            self.newest = Some(departure);
-        }
+        self.clock.advance(departure);
         Ok(())
     }
 
@@ -358,38 +312,9 @@ impl Inbound {
         }
     }
 
-    fn is_quiet(&self, now: Instant) -> bool {
-        self.newest
-            .is_none_or(|newest| now.saturating_since(newest.arrival) >= CLOCK_PATIENCE)
-    }
-
-    /// Returns the departure of a packet as far as it is believed, or refuses the packet of a recording.
-    ///
-    /// A jump ahead is believed from its second witness in a row on, and so is the return to the time before it. Until then
-    /// the packet counts as if the sender's clock ran on. A recording that is replayed has many witnesses, but lies behind.
     fn believed_departure(&mut self, packet: &Packet) -> Result<Option<Departure>, Ignored> {
-        let Some(next) = packet.departure() else {
-            return Ok(None);
-        };
-        let leading = self.leading.take();
-        let Some(newest) = self.newest.filter(|_| !self.is_quiet(next.arrival)) else {
-            return Ok(Some(next));
-        };
-        if newest.continues(next) {
-            return Ok(Some(next));
-        }
-        let returns = self
-            .before_jump
-            .is_some_and(|before| before.continues(next));
-        if !returns && !newest.is_before(next) {
-            return Err(Ignored::Replayed);
-        }
-        if leading.is_none_or(|leading| !leading.continues(next)) {
-            self.leading = Some(next);
-            return Ok(Some(newest.at(next.arrival)));
-        }
-        (self.before_jump, self.newest) = (Some(newest), Some(next));
-        Ok(Some(next))
+        let departure = packet.departure();
+        departure.map(|next| self.clock.believe(next)).transpose()
     }
 
     /// Updates the jitter by RFC 3550 §A.8, in integers.
