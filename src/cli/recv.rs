@@ -14,7 +14,7 @@ use crate::units;
     after_help = "Example: evenkeel recv [::]:5004 --record received.y4m      or: evenkeel recv 239.1.2.3:5004"
 )]
 pub(crate) struct RecvArgs {
-    /// Local address or group, and port [default: [::]:5004, or of --sdp]
+    /// Local address or group, and port [default: port 5004, or the port in --sdp]
     ///
     /// The address of a group, as 239.1.2.3 or ff15::1%eth0, joins it: nothing is then reported to the sender, whose
     /// rate is fixed, so that many receivers do not flood it. Of --sdp only a group's address is taken
