@@ -10,3 +10,5 @@ pub mod dtls;
 pub mod endpoint;
 pub mod identity;
 pub mod srtp;
+#[cfg(test)]
+mod test_support;

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::srtp::{Protector, Unprotector};
+use crate::test_support::system_zero;
 
 /// The path's delay one way.
 const DELAY: Duration = Duration::from_millis(20);
@@ -78,14 +79,6 @@ fn run(ends: &mut [End; 2], secs: u64, mut on_path: impl FnMut(usize, Vec<u8>) -
     }
 }
 
-#[allow(
-    clippy::disallowed_methods,
-    reason = "the library counts from some time of the system, whichever"
-)]
-fn any_time() -> StdInstant {
-    StdInstant::now()
-}
-
 fn identities() -> [Identity; 2] {
     let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
     [(); 2].map(|()| Identity::generate(now).unwrap())
@@ -93,7 +86,7 @@ fn identities() -> [Identity; 2] {
 
 fn ends() -> [End; 2] {
     let [client, server] = identities();
-    let zero = any_time();
+    let zero = system_zero();
     [
         End::new(Role::Client, &client, server.fingerprint(), zero),
         End::new(Role::Server, &server, client.fingerprint(), zero),
@@ -124,7 +117,7 @@ fn two_ends_agree_on_keys() {
 fn another_certificate_gives_no_keys() {
     let [client, server] = identities();
     let stranger = identities()[0].fingerprint();
-    let zero = any_time();
+    let zero = system_zero();
     for wrong in 0..2 {
         let mut peers = [server.fingerprint(), client.fingerprint()];
         peers[wrong] = stranger;

@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use super::*;
+use crate::test_support::system_zero;
 
 /// The path's delay one way.
 const DELAY: Duration = Duration::from_millis(20);
@@ -44,14 +45,6 @@ impl Endpoint for Talker {
     }
 }
 
-#[allow(
-    clippy::disallowed_methods,
-    reason = "the libraries count from some time of the system, whichever"
-)]
-fn any_time() -> StdInstant {
-    StdInstant::now()
-}
-
 fn address(text: &str) -> SocketAddr {
     text.parse().unwrap()
 }
@@ -76,7 +69,7 @@ impl World {
         let identities = [(); 3].map(|()| Identity::generate(at).unwrap());
         let credentials = [(); 2].map(|()| IceCreds::new());
         let addresses = [address("198.51.100.1:5000"), address("203.0.113.1:6000")];
-        let zero = any_time();
+        let zero = system_zero();
         let end = |own: usize| {
             let expected = if knows_wrong_peer == Some(own) {
                 2

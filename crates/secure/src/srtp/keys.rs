@@ -41,14 +41,6 @@ impl Profile {
         }
     }
 
-    /// Returns the length of an authentication tag in bytes.
-    pub const fn tag_len(self) -> usize {
-        match self {
-            Self::Aes128CmSha1_80 => 10,
-            Self::AeadAes128Gcm | Self::AeadAes256Gcm => 16,
-        }
-    }
-
     /// Returns the length of the keying material of both directions in bytes, as DTLS exports it (RFC 5764 §4.2).
     pub const fn material_len(self) -> usize {
         2 * (self.key_len() + self.salt_len())

@@ -125,3 +125,28 @@ fn an_unproven_peer_yields_to_proof_and_to_more_media() {
     assert!(!peer.yields_to_media(ms(1_500), at(B), (2, 13)));
     assert!(!peer.yields_to_proof(ms(1_500), at(A)));
 }
+
+#[test]
+fn configured_peer_that_moved_proves_itself_anew() {
+    let mut peer = Peer::new(Some(at(A)));
+    peer.latch(Instant::ZERO, at(A), 1);
+    assert!(peer.allows(10_000), "a configured address needs no proof");
+    peer.follow(at(B));
+    peer.handle_heard(Instant::ZERO, 1, 100);
+    assert!(peer.allows(300) && !peer.allows(301));
+    // Another author at the address shows that someone hears us there, and not who.
+    peer.prove(2);
+    assert!(peer.allows(10_000));
+    assert!(peer.yields_to_proof(Instant::from_millis(500), at(B)));
+}
+
+#[test]
+fn reports_in_the_name_of_a_source_keep_it_from_no_proof() {
+    let mut peer = latched();
+    for ms in [100, 200, 300] {
+        peer.handle_heard(Instant::from_millis(ms), 2, 40);
+        peer.handle_heard(Instant::from_millis(ms), 1, 40);
+    }
+    peer.handle_heard(Instant::from_millis(900), 2, 40);
+    assert!(peer.yields_to_proof(Instant::from_millis(900), at(A)));
+}
