@@ -72,7 +72,11 @@ fn check_ts(data: &[u8]) {
         // But for stuffing at the end, and for a packet that is cut off.
         let rest = data[sent.len()..].chunks_exact(TS_LEN);
         for packet in rest {
-            assert_eq!([packet[1] & 0x1f, packet[2]], [0x1f, 0xff], "it is left out");
+            assert_eq!(
+                [packet[1] & 0x1f, packet[2]],
+                [0x1f, 0xff],
+                "it is left out"
+            );
         }
     }
     // Two equal renditions, of which the one not sent is always wanted.
