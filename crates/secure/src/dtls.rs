@@ -169,6 +169,23 @@ impl DtlsAssociation {
         self.drive(now, Dtls::close);
     }
 
+    /// Begins a new handshake, with a peer of this fingerprint.
+    pub fn renew(&mut self, now: Instant, peer: Fingerprint) {
+        self.peer = peer;
+        self.deadline = Some(now + HANDSHAKE_TIMEOUT);
+        self.stranger = None;
+        self.has_failed = false;
+        self.datagrams.clear();
+        self.begin(now);
+    }
+
+    fn begin(&mut self, now: Instant) {
+        let at = self.zero + now.saturating_since(Instant::ZERO);
+        self.peer_is_verified = false;
+        self.dtls = handshake(&self.config, &self.certificate, self.role, at);
+        self.timeout = Some(now);
+    }
+
     /// Passes an input to the library, and takes over what the library puts out.
     ///
     /// A handshake that fails begins anew until the deadline: anyone can forge a message that ends it.
@@ -196,9 +213,7 @@ impl DtlsAssociation {
             let error = self.stranger.map_or(error, DtlsError::WrongFingerprint);
             self.events.push_back(DtlsEvent::Failed(error));
         } else {
-            self.peer_is_verified = false;
-            self.dtls = handshake(&self.config, &self.certificate, self.role, at);
-            self.timeout = Some(now);
+            self.begin(now);
         }
     }
 
