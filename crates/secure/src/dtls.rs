@@ -11,6 +11,7 @@ use thiserror::Error;
 
 use crate::identity::{Fingerprint, Identity};
 use crate::srtp::{MasterKey, MasterKeys, Profile};
+use crate::words::ShortAuthenticationString;
 
 /// The time after which a handshake is given up. A person waits no longer for a call to begin.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -50,6 +51,8 @@ pub struct SrtpKeys {
     pub local: MasterKey,
     /// The key of what the peer sends.
     pub remote: MasterKey,
+    /// The words by which two people compare these keys.
+    pub words: ShortAuthenticationString,
 }
 
 /// What became of an association.
@@ -265,7 +268,12 @@ fn keys(role: Role, material: &[u8], profile: SrtpProfile) -> Option<SrtpKeys> {
         Role::Client => (client, server),
         Role::Server => (server, client),
     };
-    Some(SrtpKeys { local, remote })
+    let words = ShortAuthenticationString::of(material);
+    Some(SrtpKeys {
+        local,
+        remote,
+        words,
+    })
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use tfrc::time::Instant;
 use crate::dtls::{DtlsAssociation, DtlsError, DtlsEvent, Role};
 use crate::identity::{Fingerprint, Identity};
 use crate::srtp::{MAX_OVERHEAD, Protector, Unprotector};
+use crate::words::ShortAuthenticationString;
 
 /// The address at which the inner endpoint sees its peer, whichever way packets take (a block for documentation, RFC 5737).
 pub const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 9);
@@ -46,8 +47,8 @@ pub struct SecureConfig {
 pub enum SecureEvent {
     /// Packets go to this address from now on.
     PeerAddress(SocketAddr),
-    /// The peer is who it should be, and packets are encrypted.
-    Secured,
+    /// The peer is who it should be, and packets are encrypted. The peer shows the same words.
+    Secured(ShortAuthenticationString),
     /// No check of ICE was answered of late: the peer is gone, or its address changed.
     Disconnected,
     /// The peer ended the connection.
@@ -71,7 +72,11 @@ pub struct Refused {
 pub struct Secure<E> {
     inner: E,
     ice: IceAgent,
-    dtls: DtlsAssociation,
+    identity: Identity,
+    peer_fingerprint: Fingerprint,
+    role: Role,
+    /// The handshake, which begins once an address pair carries packets: an end may wait for its peer for hours.
+    dtls: Option<DtlsAssociation>,
     srtp: Option<(Protector, Unprotector)>,
     local: Vec<SocketAddr>,
     /// The system's time at [`Instant::ZERO`].
@@ -97,11 +102,13 @@ impl<E: Endpoint> Secure<E> {
         for candidate in config.peer_candidates {
             ice.add_remote_candidate(candidate);
         }
-        let fingerprint = config.peer_fingerprint;
         let mut secure = Self {
             inner,
             ice,
-            dtls: DtlsAssociation::new(now, zero, config.role, &config.identity, fingerprint),
+            identity: config.identity,
+            peer_fingerprint: config.peer_fingerprint,
+            role: config.role,
+            dtls: None,
             srtp: None,
             local,
             zero,
@@ -169,7 +176,8 @@ impl<E: Endpoint> Secure<E> {
     fn handle_dtls(&mut self, now: Instant, datagram: Datagram<'_>) {
         // A handshake costs more than a check: only an address that passed one may begin it.
         if self.ice.has_viable_remote_candidate(datagram.source) {
-            self.dtls.handle_datagram(now, datagram.payload);
+            self.begin_handshake(now)
+                .handle_datagram(now, datagram.payload);
             self.handle_connectivity(now);
         } else {
             self.refused.not_authentic += 1;
@@ -220,25 +228,38 @@ impl<E: Endpoint> Secure<E> {
             self.wait(transmit.destination, transmit.contents.into());
         }
         if let Some(peer) = self.peer {
-            self.dtls.handle_timeout(now);
-            while let Some(datagram) = self.dtls.poll_transmit() {
+            self.begin_handshake(now).handle_timeout(now);
+            while let Some(datagram) = self.dtls.as_mut().and_then(DtlsAssociation::poll_transmit) {
                 self.wait(peer, datagram);
             }
         }
-        while let Some(event) = self.dtls.poll_event() {
+        while let Some(event) = self.dtls.as_mut().and_then(DtlsAssociation::poll_event) {
             self.events.push_back(match event {
                 DtlsEvent::Keys(keys) => {
                     let srtp = (Protector::new(&keys.local), Unprotector::new(&keys.remote));
                     self.srtp = Some(srtp);
-                    SecureEvent::Secured
+                    SecureEvent::Secured(keys.words)
                 }
                 DtlsEvent::Closed => SecureEvent::Closed,
                 DtlsEvent::Failed(error) => SecureEvent::Failed(error),
             });
         }
         let ice = self.ice.poll_timeout().map(|at| self.own_time(at));
-        let dtls = self.dtls.poll_timeout().filter(|_| self.peer.is_some());
+        let dtls = self.dtls.as_ref().filter(|_| self.peer.is_some());
+        let dtls = dtls.and_then(DtlsAssociation::poll_timeout);
         self.timeout = [ice, dtls].into_iter().flatten().min();
+    }
+
+    fn begin_handshake(&mut self, now: Instant) -> &mut DtlsAssociation {
+        self.dtls.get_or_insert_with(|| {
+            DtlsAssociation::new(
+                now,
+                self.zero,
+                self.role,
+                &self.identity,
+                self.peer_fingerprint,
+            )
+        })
     }
 
     fn wait(&mut self, destination: SocketAddr, datagram: Vec<u8>) {
