@@ -1,7 +1,7 @@
 //! Configures sockets, sessions and the sending policy by the command line.
 
 use std::hash::{BuildHasher as _, RandomState};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 
 use evenkeel_codec::Codec;
 use evenkeel_codec::source::Format;
@@ -20,6 +20,10 @@ use crate::units;
 
 /// RTP's registered port (RFC 3551 §8), which is the default port of a peer.
 pub(crate) const DEFAULT_PORT: u16 = 5_004;
+
+/// Where an end of a call in the clear listens unless it is told.
+pub(crate) const DEFAULT_BIND: SocketAddr =
+    SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), DEFAULT_PORT);
 
 /// The direction of media at this end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -310,6 +314,13 @@ fn resolve(text: &str, port: u16) -> Result<Vec<SocketAddr>, Failure> {
         return Err(wrong("the name has no address".into()));
     }
     Ok(found)
+}
+
+/// Returns true if a text names a group of hosts, to which nothing can be encrypted.
+pub(crate) fn is_group(text: &str) -> bool {
+    let (host, _) = address::split(text);
+    let address = address::literal(host, DEFAULT_PORT).ok().flatten();
+    address.is_some_and(|address| address.ip().is_multicast())
 }
 
 /// Returns any free port of the peer's family.

@@ -46,6 +46,17 @@ pub enum Purpose {
     Receive,
 }
 
+impl Purpose {
+    /// Returns what the other end does.
+    pub fn of_peer(self) -> Self {
+        match self {
+            Self::Call => Self::Call,
+            Self::Send => Self::Receive,
+            Self::Receive => Self::Send,
+        }
+    }
+}
+
 /// The reason for which a text is no invitation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
