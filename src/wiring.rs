@@ -7,7 +7,7 @@ use evenkeel_codec::Codec;
 use evenkeel_codec::source::Format;
 use evenkeel_media::filler::Filler;
 use evenkeel_media::policy::{PolicyConfig, Rules};
-use evenkeel_media::reassemble::Payloads;
+use evenkeel_media::reassemble::{Payload, Payloads};
 use evenkeel_media::rtp_codec::RtpCodec as _;
 use evenkeel_net::{BindError, Clock, Socket};
 use evenkeel_rtp::session::{self, FeedbackMode, ReceiveConfig, RepairConfig, SendConfig};
@@ -240,6 +240,20 @@ pub(crate) fn other_codecs(codec: Codec, format: &Format) -> Vec<Codec> {
 pub(crate) fn accept(session: &mut session::Config, others: &[Codec]) {
     if let Some(receive) = &mut session.receive {
         receive.alternatives = others.iter().map(|codec| codec.payload_type()).collect();
+    }
+}
+
+/// Lets an end receive each codec whose packets say all that a decoder needs, whatever it sends itself.
+pub(crate) fn accept_any(stream: &mut Stream, session: &mut session::Config) {
+    let Some(receive) = &mut session.receive else {
+        return;
+    };
+    for (codec, payload) in [(Codec::Mjpeg, Payload::Jpeg), (Codec::H264, Payload::H264)] {
+        let payload_type = codec.payload_type();
+        stream.payloads.add(payload_type, payload);
+        if payload_type != receive.payload_type {
+            receive.alternatives.push(payload_type);
+        }
     }
 }
 

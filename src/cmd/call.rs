@@ -18,7 +18,7 @@ pub(crate) fn run(args: &CallArgs) -> Result<(), Failure> {
     let meeting = Meeting::of(args.peer.as_deref(), args.plain, purpose)?;
     let from = meeting.heard(args.from.as_deref())?;
     let record = args.record.as_deref();
-    let video = run.video(&args.picture, &[("--record", record)])?;
+    let mut video = run.video(&args.picture, &[("--record", record)])?;
     let sink = outputs::sink(record, video.stream.codec, None)?;
     let outputs = Outputs::open(&args.run, record)?;
     let encrypted = meeting.encrypted(purpose, args.bind, "--bind", &run.clock)?;
@@ -38,6 +38,7 @@ pub(crate) fn run(args: &CallArgs) -> Result<(), Failure> {
     let seed = wiring::network_seed(args.picture.seed);
     let codec = video.stream.codec;
     let mut session = wiring::session(&name, Role::Both, codec, Some(peer), seed, &run.clock);
+    wiring::accept_any(&mut video.stream, &mut session);
     if let Some(send) = &mut session.send {
         send.give_up = args.give_up;
     }

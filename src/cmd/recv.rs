@@ -46,10 +46,12 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
     let description = described.as_ref().map(|described| &described.description);
     let stream = match &described {
         Some(described) => description::follow(described, &mut session),
-        None => Stream {
-            codec,
-            payloads: Payload::Jpeg.into(),
-        },
+        None => {
+            let payloads = Payload::Jpeg.into();
+            let mut stream = Stream { codec, payloads };
+            wiring::accept_any(&mut stream, &mut session);
+            stream
+        }
     };
     let frame_rate = description.and_then(|description| description.frame_rate);
     let frame_rate = frame_rate.and_then(inputs::frame_rate);

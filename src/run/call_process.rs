@@ -92,8 +92,7 @@ impl CallProcess {
     ) -> Result<Self, Failure> {
         let clock = surroundings.clock;
         let (session, policy, payloads) = (config.session, config.policy, config.stream.payloads);
-        let make_call =
-            move |now| Call::new(now, session.clone(), policy, payloads.clone());
+        let make_call = move |now| Call::new(now, session.clone(), policy, payloads.clone());
         let (endpoint, outlets) = CallEndpoint::new(make_call(clock.now()), config.hearing);
         let (connection, peer) = match config.encrypted {
             None => (Connection::plain(endpoint), PeerWatch::default()),

@@ -40,7 +40,11 @@ fn meet(first: &str, second: &str) {
     let bind = if first == "recv" { "" } else { "--bind" };
     let inviting = format!("{first} {bind} 127.0.0.1:0 {} --seconds 10", options(first));
     let (inviter, mut said, invitation) = invites(&inviting);
-    let joining = format!("{second} {invitation} {} --seconds 5", options(second));
+    let (second, codec) = second.split_once(' ').unwrap_or((second, ""));
+    let joining = format!(
+        "{second} {codec} {invitation} {} --seconds 5",
+        options(second)
+    );
     let joined = run(&joining);
     let mut rest = String::new();
     said.read_to_string(&mut rest).expect("a pipe");
@@ -58,7 +62,11 @@ fn meet(first: &str, second: &str) {
 #[test]
 fn both_ends_of_an_invitation_show_pictures_and_the_same_words() {
     std::thread::scope(|scope| {
-        for (first, second) in [("call", "call"), ("recv", "send"), ("send", "recv")] {
+        for (first, second) in [
+            ("call", "call --codec h264"),
+            ("recv", "send --codec h264"),
+            ("send", "recv"),
+        ] {
             scope.spawn(move || meet(first, second));
         }
     });
