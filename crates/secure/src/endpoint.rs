@@ -37,6 +37,8 @@ pub struct SecureConfig {
     pub peer_fingerprint: Fingerprint,
     /// The certificate of this end.
     pub identity: Identity,
+    /// Encrypts RTP header extensions, too (RFC 9335). The peer must know it.
+    pub encrypts_extensions: bool,
     /// The part of this end in the handshake. The client also chooses among addresses (controls, in terms of ICE).
     pub role: Role,
 }
@@ -73,6 +75,7 @@ pub struct Secure<E> {
     inner: E,
     ice: IceAgent,
     identity: Identity,
+    encrypts_extensions: bool,
     peer_fingerprint: Fingerprint,
     role: Role,
     /// The handshake, which begins once an address pair carries packets: an end may wait for its peer for hours.
@@ -106,6 +109,7 @@ impl<E: Endpoint> Secure<E> {
             inner,
             ice,
             identity: config.identity,
+            encrypts_extensions: config.encrypts_extensions,
             peer_fingerprint: config.peer_fingerprint,
             role: config.role,
             dtls: None,
@@ -236,8 +240,9 @@ impl<E: Endpoint> Secure<E> {
         while let Some(event) = self.dtls.as_mut().and_then(DtlsAssociation::poll_event) {
             self.events.push_back(match event {
                 DtlsEvent::Keys(keys) => {
-                    let srtp = (Protector::new(&keys.local), Unprotector::new(&keys.remote));
-                    self.srtp = Some(srtp);
+                    let protector = Protector::new(&keys.local)
+                        .with_encrypted_extensions(self.encrypts_extensions);
+                    self.srtp = Some((protector, Unprotector::new(&keys.remote)));
                     SecureEvent::Secured(keys.words)
                 }
                 DtlsEvent::Closed => SecureEvent::Closed,

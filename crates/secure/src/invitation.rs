@@ -133,6 +133,7 @@ impl Invitation {
             peer_candidates: Vec::new(),
             peer_fingerprint: self.joiner()?.fingerprint(),
             identity,
+            encrypts_extensions: true,
             role: Role::Server,
         })
     }
@@ -150,6 +151,7 @@ impl Invitation {
             peer_candidates: self.candidates.clone(),
             peer_fingerprint: self.fingerprint,
             identity: self.joiner()?,
+            encrypts_extensions: true,
             role: Role::Client,
         })
     }

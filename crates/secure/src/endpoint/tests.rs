@@ -84,6 +84,7 @@ impl World {
                 peer_candidates: [vec![host(addresses[1])], vec![]][own].clone(),
                 peer_fingerprint: identities[expected].fingerprint(),
                 identity: identities[own].clone(),
+                encrypts_extensions: true,
                 role: [Role::Client, Role::Server][own],
             };
             Secure::new(Instant::ZERO, zero, config, Talker::default())
