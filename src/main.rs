@@ -19,6 +19,7 @@ mod devices;
 mod emulated_link;
 mod failure;
 mod inputs;
+mod meeting;
 mod output_file;
 mod outputs;
 mod page;

@@ -1,13 +1,13 @@
 //! Configures sockets, sessions and the sending policy by the command line.
 
 use std::hash::{BuildHasher as _, RandomState};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 
 use evenkeel_codec::Codec;
 use evenkeel_codec::source::Format;
 use evenkeel_media::filler::Filler;
 use evenkeel_media::policy::{PolicyConfig, Rules};
-use evenkeel_media::reassemble::Payloads;
+use evenkeel_media::reassemble::{Payload, Payloads};
 use evenkeel_media::rtp_codec::RtpCodec as _;
 use evenkeel_net::{BindError, Clock, Socket};
 use evenkeel_rtp::session::{self, FeedbackMode, ReceiveConfig, RepairConfig, SendConfig};
@@ -20,6 +20,10 @@ use crate::units;
 
 /// RTP's registered port (RFC 3551 §8), which is the default port of a peer.
 pub(crate) const DEFAULT_PORT: u16 = 5_004;
+
+/// Where an end of a call in the clear listens unless it is told.
+pub(crate) const DEFAULT_BIND: SocketAddr =
+    SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), DEFAULT_PORT);
 
 /// The direction of media at this end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -239,6 +243,20 @@ pub(crate) fn accept(session: &mut session::Config, others: &[Codec]) {
     }
 }
 
+/// Lets an end receive each codec whose packets say all that a decoder needs, whatever it sends itself.
+pub(crate) fn accept_any(stream: &mut Stream, session: &mut session::Config) {
+    let Some(receive) = &mut session.receive else {
+        return;
+    };
+    for (codec, payload) in [(Codec::Mjpeg, Payload::Jpeg), (Codec::H264, Payload::H264)] {
+        let payload_type = codec.payload_type();
+        stream.payloads.add(payload_type, payload);
+        if payload_type != receive.payload_type {
+            receive.alternatives.push(payload_type);
+        }
+    }
+}
+
 /// Returns the sending buffer's policy for a source.
 pub(crate) fn policy(picture: &PictureArgs, format: &Format) -> PolicyConfig {
     PolicyConfig {
@@ -310,6 +328,13 @@ fn resolve(text: &str, port: u16) -> Result<Vec<SocketAddr>, Failure> {
         return Err(wrong("the name has no address".into()));
     }
     Ok(found)
+}
+
+/// Returns true if a text names a group of hosts, to which nothing can be encrypted.
+pub(crate) fn is_group(text: &str) -> bool {
+    let (host, _) = address::split(text);
+    let address = address::literal(host, DEFAULT_PORT).ok().flatten();
+    address.is_some_and(|address| address.ip().is_multicast())
 }
 
 /// Returns any free port of the peer's family.

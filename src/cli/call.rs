@@ -12,16 +12,24 @@ use crate::units;
 /// `evenkeel call`.
 #[derive(Clone, Debug, Args)]
 #[command(
-    after_help = "Example: evenkeel call 192.0.2.7:5004     and there: evenkeel call 192.0.2.9:5004"
+    after_help = "Example: evenkeel call        prints an invitation; and there: evenkeel call INVITATION"
 )]
 pub(crate) struct CallArgs {
-    /// The other end: ADDR or ADDR:PORT (5004 unless given)
-    #[arg(value_name = "PEER")]
-    pub(crate) peer: String,
-    /// Local address and port
-    #[arg(long, value_name = "ADDR:PORT", default_value = "[::]:5004", value_parser = units::address)]
-    pub(crate) bind: SocketAddr,
-    /// Hear only this address, at any port unless it has one
+    /// The other end's invitation; without one this end invites, and prints one
+    ///
+    /// With --plain the other end's ADDR or ADDR:PORT (5004 unless given)
+    #[arg(value_name = "INVITATION")]
+    pub(crate) peer: Option<String>,
+    /// Call in the clear, ADDR without an invitation
+    ///
+    /// Who is on the path then sees and can change pictures. Without this they are encrypted (DTLS and SRTP), and a
+    /// person joins by an invitation
+    #[arg(long)]
+    pub(crate) plain: bool,
+    /// Local address and port [default: any free port; [::]:5004 with --plain]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = units::address)]
+    pub(crate) bind: Option<SocketAddr>,
+    /// With --plain, hear only this address, at any port unless it has one
     #[arg(long, value_name = "ADDR")]
     pub(crate) from: Option<String>,
     /// Stop sending after this long without a report, and listen on

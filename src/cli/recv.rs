@@ -1,26 +1,31 @@
 //! Options of `evenkeel recv`.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
 
 use super::RunArgs;
-use crate::units;
 
 /// `evenkeel recv`.
 #[derive(Clone, Debug, Args)]
 #[command(
-    after_help = "Example: evenkeel recv [::]:5004 --record received.y4m      or: evenkeel recv 239.1.2.3:5004"
+    after_help = "Example: evenkeel recv --record received.mp4      or: evenkeel recv [::]:5004 --plain"
 )]
 pub(crate) struct RecvArgs {
-    /// Local address or group, and port [default: port 5004, or the port in --sdp]
+    /// The invitation of `evenkeel send`, or where to listen: ADDR:PORT
     ///
-    /// The address of a group, as 239.1.2.3 or ff15::1%eth0, joins it: nothing is then reported to the sender, whose
+    /// Without an invitation this end invites, and prints one; it listens at any free port unless BIND is given. With
+    /// --plain the default is port 5004, or the port in --sdp. The address of a group, as 239.1.2.3 or ff15::1%eth0, joins it: nothing is then reported to the sender, whose
     /// rate is fixed, so that many receivers do not flood it. Of --sdp only a group's address is taken
-    #[arg(value_name = "BIND", value_parser = units::address)]
-    pub(crate) bind: Option<SocketAddr>,
-    /// Hear only this address, at any port unless it has one
+    #[arg(value_name = "INVITATION|BIND")]
+    pub(crate) bind: Option<String>,
+    /// Receive in the clear, as any RTP sender sends
+    ///
+    /// Who is on the path then sees and can change pictures. Without this they are encrypted (DTLS and SRTP), and a
+    /// person joins by an invitation. --sdp and a group imply it
+    #[arg(long)]
+    pub(crate) plain: bool,
+    /// With --plain, hear only this address, at any port unless it has one
     #[arg(long, value_name = "ADDR")]
     pub(crate) from: Option<String>,
     /// Read the sender's description of the stream

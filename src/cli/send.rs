@@ -12,13 +12,22 @@ use crate::units;
 
 /// `evenkeel send`.
 #[derive(Clone, Debug, Args)]
-#[command(after_help = "Example: evenkeel send 192.0.2.7 --source clip.mp4 --sdp stream.sdp")]
+#[command(
+    after_help = "Example: evenkeel send INVITATION --source clip.mp4     or: evenkeel send 192.0.2.7 --plain"
+)]
 pub(crate) struct SendArgs {
-    /// The receiver: ADDR or ADDR:PORT (5004 unless given)
+    /// The invitation of `evenkeel recv`; without one this end invites, and prints one
     ///
-    /// A group, as 239.1.2.3, needs --fixed-rate, as its members report nothing
-    #[arg(value_name = "DEST")]
-    pub(crate) dest: String,
+    /// With --plain the receiver's ADDR or ADDR:PORT (5004 unless given). A group, as 239.1.2.3, is always sent to in
+    /// the clear, and needs --fixed-rate, as its members report nothing
+    #[arg(value_name = "INVITATION")]
+    pub(crate) dest: Option<String>,
+    /// Send in the clear, to ADDR: plain RTP, for any receiver
+    ///
+    /// Who is on the path then sees and can change pictures. Without this they are encrypted (DTLS and SRTP), and a
+    /// person joins by an invitation. --sdp implies it
+    #[arg(long)]
+    pub(crate) plain: bool,
     /// Local address and port; any free port unless given
     #[arg(long, value_name = "ADDR:PORT", value_parser = units::address)]
     pub(crate) bind: Option<SocketAddr>,

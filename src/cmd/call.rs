@@ -1,8 +1,12 @@
 //! `evenkeel call`: two people, each end sends and receives.
 
+use evenkeel_secure::endpoint::PEER;
+use evenkeel_secure::invitation::Purpose;
+
 use crate::cli::CallArgs;
 use crate::failure::Failure;
 use crate::inputs;
+use crate::meeting::{self, Meeting};
 use crate::outputs::{self, Outputs};
 use crate::page::Mode;
 use crate::run::{CallProcessConfig, CallRun, Hearing};
@@ -10,19 +14,31 @@ use crate::wiring::{self, Role};
 
 pub(crate) fn run(args: &CallArgs) -> Result<(), Failure> {
     let run = CallRun::start(&args.run)?;
-    let peer = wiring::peer(&args.peer)?;
+    let purpose = Purpose::Call;
+    let meeting = Meeting::of(args.peer.as_deref(), args.plain, purpose)?;
+    let from = meeting.heard(args.from.as_deref())?;
     let record = args.record.as_deref();
-    let video = run.video(&args.picture, &[("--record", record)])?;
+    let mut video = run.video(&args.picture, &[("--record", record)])?;
     let sink = outputs::sink(record, video.stream.codec, None)?;
     let outputs = Outputs::open(&args.run, record)?;
-    let from = args.from.as_deref().map(wiring::heard).transpose()?;
-    let socket = wiring::bind_towards(Some(args.bind), peer)?;
+    let encrypted = meeting.encrypted(purpose, args.bind, "--bind", &run.clock)?;
+    let (socket, peer, encrypted) = match encrypted {
+        Some((socket, encrypted)) => (socket, PEER, Some(encrypted)),
+        None => {
+            let peer = wiring::peer(meeting.address()?)?;
+            let bind = args.bind.unwrap_or(wiring::DEFAULT_BIND);
+            let socket = wiring::bind_towards(Some(bind), peer)?;
+            meeting::warn_in_the_clear(peer.ip());
+            (socket, peer, None)
+        }
+    };
     // Both ends may be bound to [::]:5004 and have one seed. Without the peer in the name they would draw one SSRC and
     // take each other for an echo (RFC 3550 §8.2).
     let name = format!("{}-{peer}", socket.local_address());
     let seed = wiring::network_seed(args.picture.seed);
     let codec = video.stream.codec;
     let mut session = wiring::session(&name, Role::Both, codec, Some(peer), seed, &run.clock);
+    wiring::accept_any(&mut video.stream, &mut session);
     if let Some(send) = &mut session.send {
         send.give_up = args.give_up;
     }
@@ -32,6 +48,7 @@ pub(crate) fn run(args: &CallArgs) -> Result<(), Failure> {
     let end = CallProcessConfig {
         name: "call",
         socket,
+        encrypted,
         hearing: Hearing {
             only: from,
             ..Hearing::default()

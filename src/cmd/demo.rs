@@ -91,6 +91,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         Ok::<_, Failure>(CallProcessConfig {
             name,
             socket,
+            encrypted: None,
             hearing: Hearing::default(),
             session,
             policy,

@@ -6,14 +6,18 @@ use evenkeel_codec::Codec;
 use evenkeel_media::policy::PolicyConfig;
 use evenkeel_media::reassemble::Payload;
 use evenkeel_rtp::packet::sdp::Description;
+use evenkeel_secure::endpoint::PEER;
+use evenkeel_secure::invitation::Purpose;
 
 use crate::cli::RecvArgs;
 use crate::description;
 use crate::failure::Failure;
 use crate::inputs;
+use crate::meeting::{self, Meeting};
 use crate::outputs::{self, Outputs};
 use crate::page::Mode;
 use crate::run::{CallProcessConfig, CallRun, Hearing};
+use crate::units;
 use crate::wiring::{self, Role, Stream};
 
 pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
@@ -22,6 +26,19 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
         &[("--sdp", args.sdp.as_deref())],
         &[("--record", args.record.as_deref())],
     )?;
+    let purpose = Purpose::Receive;
+    let (invitation, bind) = match args.bind.as_deref() {
+        Some(text) if meeting::is_invitation(text) => (Some(text), None),
+        Some(text) => {
+            let wrong = |why| Failure::usage(format!("BIND '{text}': {why}"));
+            (None, Some(units::address(text).map_err(wrong)?))
+        }
+        None => (None, None),
+    };
+    let is_group = bind.is_some_and(|bind| bind.ip().is_multicast());
+    let is_plain = args.plain || args.sdp.is_some() || is_group;
+    let meeting = Meeting::of(invitation, is_plain, purpose)?;
+    let from = meeting.heard(args.from.as_deref())?;
     let seed = wiring::network_seed(args.seed);
     let codec = Codec::Mjpeg;
     let mut session = wiring::session("recv", Role::Receives, codec, None, seed, &run.clock);
@@ -29,24 +46,38 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
     let description = described.as_ref().map(|described| &described.description);
     let stream = match &described {
         Some(described) => description::follow(described, &mut session),
-        None => Stream {
-            codec,
-            payloads: Payload::Jpeg.into(),
-        },
+        None => {
+            let payloads = Payload::Jpeg.into();
+            let mut stream = Stream { codec, payloads };
+            wiring::accept_any(&mut stream, &mut session);
+            stream
+        }
     };
     let frame_rate = description.and_then(|description| description.frame_rate);
     let frame_rate = frame_rate.and_then(inputs::frame_rate);
     wiring::set_feedback(&mut session, args.run.feedback);
     let sink = outputs::sink(args.record.as_deref(), stream.codec, frame_rate)?;
-    let local = listening_address(args.bind, description);
-    let from = args.from.as_deref().map(wiring::heard).transpose()?;
     let outputs = Outputs::open(&args.run, args.record.as_deref())?;
+    let encrypted = meeting.encrypted(purpose, bind, "BIND", &run.clock)?;
+    let (socket, in_group, encrypted) = match encrypted {
+        Some((socket, encrypted)) => {
+            session.peer = Some(PEER);
+            (socket, false, Some(encrypted))
+        }
+        None => {
+            let local = listening_address(bind, description);
+            let socket = wiring::bind(local, "BIND")?;
+            meeting::warn_in_the_clear(local.ip());
+            (socket, local.ip().is_multicast(), None)
+        }
+    };
     let end = CallProcessConfig {
         name: "recv",
-        socket: wiring::bind(local, "BIND")?,
+        socket,
+        encrypted,
         hearing: Hearing {
             only: from,
-            in_group: local.ip().is_multicast(),
+            in_group,
         },
         session,
         policy: PolicyConfig::new(frame_rate.unwrap_or(inputs::DEFAULT_FRAME_RATE).interval()),

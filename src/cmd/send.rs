@@ -1,11 +1,16 @@
 //! `evenkeel send`: one way, to `evenkeel recv` or to any RTP receiver.
 
+use std::net::SocketAddr;
+
 use evenkeel_codec::Codec;
+use evenkeel_secure::endpoint::PEER;
+use evenkeel_secure::invitation::Purpose;
 
 use crate::cli::SendArgs;
 use crate::description;
 use crate::failure::Failure;
 use crate::inputs;
+use crate::meeting::{self, Meeting};
 use crate::outputs::{self, Outputs};
 use crate::page::Mode;
 use crate::run::{AwaitedReceiver, CallProcessConfig, CallRun, Hearing};
@@ -13,13 +18,28 @@ use crate::wiring::{self, Role};
 
 pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
     let mut run = CallRun::start(&args.run)?;
-    let peer = wiring::peer_or_group(&args.dest)?;
+    let purpose = Purpose::Send;
+    let dest = args.dest.as_deref();
+    let is_plain = args.plain || args.sdp.is_some() || dest.is_some_and(wiring::is_group);
+    let meeting = Meeting::of(dest, is_plain, purpose)?;
+    let peer = match meeting {
+        Meeting::Plain(_) => wiring::peer_or_group(meeting.address()?)?,
+        _ => PEER,
+    };
     if peer.ip().is_multicast() {
-        require_group_options(args)?;
+        require_group_options(args, peer)?;
     }
     let video = run.video(&args.picture, &[("--sdp", args.sdp.as_deref())])?;
     let outputs = Outputs::open(&args.run, None)?;
-    let socket = wiring::bind_towards(args.bind, peer)?;
+    let encrypted = meeting.encrypted(purpose, args.bind, "--bind", &run.clock)?;
+    let (socket, encrypted) = match encrypted {
+        Some((socket, encrypted)) => (socket, Some(encrypted)),
+        None => {
+            let socket = wiring::bind_towards(args.bind, peer)?;
+            meeting::warn_in_the_clear(peer.ip());
+            (socket, None)
+        }
+    };
     if peer.ip().is_multicast() {
         socket
             .set_multicast(peer, args.ttl)
@@ -43,13 +63,17 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
         description::write(path, &description)?;
     }
     run.receiver = Some(AwaitedReceiver {
-        address: peer,
+        name: match &encrypted {
+            None => peer.to_string(),
+            Some(_) => "the other end".into(),
+        },
         give_up: args.give_up,
     });
     let info = outputs::page_info(Mode::Send, Some(&args.picture), Some(&video.format));
     let end = CallProcessConfig {
         name: "send",
         socket,
+        encrypted,
         hearing: Hearing::default(),
         session,
         policy: video.policy,
@@ -61,7 +85,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
 }
 
 /// Refuses options that need reports: the members of a group send none, as many would flood the sender.
-fn require_group_options(args: &SendArgs) -> Result<(), Failure> {
+fn require_group_options(args: &SendArgs, group: SocketAddr) -> Result<(), Failure> {
     let wrong = if args.fixed_rate.is_none() {
         "sets no rate by reports; give --fixed-rate RATE, for a network that carries it"
     } else if args.picture.codec() == Codec::H264 {
@@ -69,8 +93,5 @@ fn require_group_options(args: &SendArgs) -> Result<(), Failure> {
     } else {
         return Ok(());
     };
-    Err(Failure::usage(format!(
-        "DEST {}: a group {wrong}",
-        args.dest
-    )))
+    Err(Failure::usage(format!("DEST {group}: a group {wrong}")))
 }

@@ -17,6 +17,7 @@ fn info() -> PageInfo {
         mode: Mode::Demo,
         choices: BTreeMap::new(),
         deadline_ms: 150.0,
+        invitation: None,
         max_rate_bps: None,
     }
 }

@@ -18,11 +18,14 @@ use tfrc::time::Duration;
 
 use super::call_endpoint::{CallEndpoint, Hearing};
 use super::capture::{Capture, CaptureError, Coded};
+use super::connection::Connection;
 use super::display::Display;
+use super::peer_watch::PeerWatch;
 use super::reference::References;
 use super::stall::{Given, Stalls};
 use crate::failure::Failure;
 use crate::inputs::Feed;
+use crate::meeting::Encrypted;
 use crate::page::Page;
 use crate::stop::Stop;
 use crate::wiring::Stream;
@@ -38,6 +41,8 @@ pub(crate) struct CallProcessConfig {
     /// The name of the end in traces.
     pub(crate) name: &'static str,
     pub(crate) socket: Socket,
+    /// What encrypts the connection, unless it is in the clear.
+    pub(crate) encrypted: Option<Encrypted>,
     pub(crate) hearing: Hearing,
     pub(crate) session: session::Config,
     pub(crate) policy: PolicyConfig,
@@ -65,11 +70,12 @@ pub(super) struct Surroundings {
 
 /// A running end of a call.
 pub(crate) struct CallProcess {
-    pub(crate) endpoint: Arc<Handle<CallEndpoint>>,
+    pub(crate) connection: Arc<Handle<Connection>>,
     pub(crate) events: Receiver<CallEvent>,
     pub(crate) coded: Receiver<Coded>,
     pub(crate) shown: Receiver<ShownFrame>,
     pub(crate) stalls: Stalls,
+    pub(super) peer: PeerWatch,
     clock: Clock,
     stop: Stop,
     capture: Option<JoinHandle<Result<(), CaptureError>>>,
@@ -85,15 +91,18 @@ impl CallProcess {
         surroundings: Surroundings,
     ) -> Result<Self, Failure> {
         let clock = surroundings.clock;
-        let call = Call::new(
-            clock.now(),
-            config.session,
-            config.policy,
-            config.stream.payloads,
-        );
-        let (endpoint, outlets) = CallEndpoint::new(call, config.hearing);
-        let endpoint =
-            Arc::new(Driver::spawn(clock, config.socket, endpoint).map_err(Failure::runtime)?);
+        let (session, policy, payloads) = (config.session, config.policy, config.stream.payloads);
+        let make_call = move |now| Call::new(now, session.clone(), policy, payloads.clone());
+        let (endpoint, outlets) = CallEndpoint::new(make_call(clock.now()), config.hearing);
+        let (connection, peer) = match config.encrypted {
+            None => (Connection::plain(endpoint), PeerWatch::default()),
+            Some(Encrypted { config, join, .. }) => (
+                Connection::secure(&clock, config, endpoint, Box::new(make_call)),
+                PeerWatch::new(clock.now(), join),
+            ),
+        };
+        let connection =
+            Arc::new(Driver::spawn(clock, config.socket, connection).map_err(Failure::runtime)?);
         let (coded_in, coded) = sync_channel(FIGURE_CAPACITY);
         let (shown_in, shown) = sync_channel(FIGURE_CAPACITY);
         let display = match config.sink {
@@ -128,7 +137,7 @@ impl CallProcess {
                     stop: surroundings.stop.clone(),
                     feed,
                     given,
-                    endpoint: Arc::downgrade(&endpoint),
+                    connection: Arc::downgrade(&connection),
                     captured: surroundings.captured,
                     coded: coded_in,
                     page: surroundings.sent_page,
@@ -138,11 +147,12 @@ impl CallProcess {
             ),
         };
         Ok(Self {
-            endpoint,
+            connection,
             events: outlets.events,
             coded,
             shown,
             stalls,
+            peer,
             clock,
             stop: surroundings.stop,
             capture,
@@ -162,11 +172,13 @@ impl CallProcess {
         self.stop.ask();
         let captured = self.join_capture();
         // An endpoint whose thread has died sends no BYE; the call to stop it reports that it died.
-        let _ = self.endpoint.call(|endpoint, now| endpoint.call.close(now));
+        let _ = self
+            .connection
+            .call(|connection, now| connection.endpoint().call.close(now));
         // The capturing thread holds no handle of its own, so this is the last one: the endpoint's thread ends, and
         // with it the channel that the display waits on.
         let stopped =
-            Arc::into_inner(self.endpoint).map_or(Ok(()), |endpoint| endpoint.stop().map(drop));
+            Arc::into_inner(self.connection).map_or(Ok(()), |handle| handle.stop().map(drop));
         let displayed = self.display.take().map_or(Ok(Ok(())), JoinHandle::join);
         captured
             .map_err(|_| Failure::runtime("the capturing thread panicked"))?
@@ -254,6 +266,7 @@ mod tests {
         let config = CallProcessConfig {
             name: "end",
             socket: Socket::bind(([127, 0, 0, 1], 0).into()).expect("a port"),
+            encrypted: None,
             hearing: Hearing::default(),
             session,
             policy: PolicyConfig::new(format.frame_rate.interval()),

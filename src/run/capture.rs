@@ -9,13 +9,14 @@ use std::thread::{self, JoinHandle};
 use evenkeel_codec::picture::Picture;
 use evenkeel_codec::source::SourceError;
 use evenkeel_codec::{EncodeError, VideoEncoder};
+use evenkeel_media::call::Call;
 use evenkeel_media::frame::EncodedFrame;
 use evenkeel_net::Clock;
 use evenkeel_net::Handle;
 use evenkeel_rtp::packet::rtp::media_time;
 use tfrc::time::{Duration, Instant};
 
-use super::call_endpoint::CallEndpoint;
+use super::connection::Connection;
 use super::display::jpeg_for_page;
 use super::reference::{Original, References};
 use super::stall::Given;
@@ -97,8 +98,8 @@ pub(crate) struct Capture {
     pub(crate) stop: Stop,
     pub(crate) feed: Feed,
     pub(crate) given: Given,
-    /// The endpoint, which is held only while it is used, so that a source that blocks keeps no endpoint alive.
-    pub(crate) endpoint: Weak<Handle<CallEndpoint>>,
+    /// The connection, which is held only while it is used, so that a source that blocks keeps none alive.
+    pub(crate) connection: Weak<Handle<Connection>>,
     pub(crate) captured: References,
     pub(crate) coded: SyncSender<Coded>,
     pub(crate) page: Option<Arc<Page>>,
@@ -116,8 +117,7 @@ impl Capture {
         let interval = self.feed.source.format().frame_rate.interval();
         let mut codec = self.feed.choices.get().codec;
         let mut encoder = codec.encoder(interval);
-        let Some(offset) = self.call(|endpoint, _| endpoint.call.session().wire_timestamp(0))
-        else {
+        let Some(offset) = self.call(|call, _| call.session().wire_timestamp(0)) else {
             return Ok(());
         };
         // Pictures are due from the first one on: a pipe may have none for long.
@@ -146,7 +146,7 @@ impl Capture {
             }
             let (next, missed) = schedule.advance(self.clock.now());
             if missed > 0 {
-                let told = self.call(move |endpoint, now| endpoint.call.miss(now, missed));
+                let told = self.call(move |call, now| call.miss(now, missed));
                 if told.is_none() {
                     break;
                 }
@@ -165,13 +165,18 @@ impl Capture {
         picture: Picture,
         offset: u32,
     ) -> Result<bool, EncodeError> {
-        let target = self.call(move |endpoint, now| {
-            if let Some(sender) = endpoint.call.sender_mut() {
+        let target = self.ask(move |connection, now| {
+            // Nobody is there yet, or not any more.
+            if !connection.is_open() {
+                return None;
+            }
+            let call = &mut connection.endpoint().call;
+            if let Some(sender) = call.sender_mut() {
                 sender.set_codec(choice.codec);
                 sender.set_rules(now, choice.rules);
                 sender.set_filler(choice.filler);
             }
-            endpoint.call.frame_target(now)
+            call.frame_target(now)
         });
         let Some(target) = target else {
             return Ok(false);
@@ -184,7 +189,7 @@ impl Capture {
             return Ok(true);
         };
         let Some(coded) = encoder.encode(&picture, &target)? else {
-            let told = self.call(|endpoint, now| endpoint.call.leave_out(now));
+            let told = self.call(Call::leave_out);
             return Ok(told.is_some());
         };
         let timestamp = media_time(captured, MEDIA_CLOCK);
@@ -203,20 +208,28 @@ impl Capture {
             at: self.clock.now(),
             size_error: coded.size_error,
         });
-        let push = move |endpoint: &mut CallEndpoint, now| {
+        let push = move |connection: &mut Connection, now| {
             // The packetiser refuses only sizes that the encoder refuses before it.
-            let _ = endpoint.call.push_frame(now, frame);
+            let _ = connection.endpoint().call.push_frame(now, frame);
         };
-        let endpoint = self.endpoint.upgrade();
-        Ok(endpoint.is_some_and(|endpoint| endpoint.post(push).is_ok()))
+        let connection = self.connection.upgrade();
+        Ok(connection.is_some_and(|connection| connection.post(push).is_ok()))
     }
 
-    /// Returns the answer of the endpoint, while it exists.
+    /// Returns the answer of the connection, while it exists.
+    fn ask<R: Send + 'static>(
+        &self,
+        question: impl FnOnce(&mut Connection, Instant) -> R + Send + 'static,
+    ) -> Option<R> {
+        self.connection.upgrade()?.call(question).ok()
+    }
+
+    /// Returns the answer of the call, while it exists.
     fn call<R: Send + 'static>(
         &self,
-        question: impl FnOnce(&mut CallEndpoint, Instant) -> R + Send + 'static,
+        question: impl FnOnce(&mut Call, Instant) -> R + Send + 'static,
     ) -> Option<R> {
-        self.endpoint.upgrade()?.call(question).ok()
+        self.ask(|connection, now| question(&mut connection.endpoint().call, now))
     }
 }
 

@@ -11,7 +11,7 @@ use tfrc::time::{Duration, Instant};
 use tfrc::trace::Trace as Decision;
 use tfrc::units::{Bytes, Rate};
 
-use super::snapshot::{Sending, Snapshot};
+use super::snapshot::{NOT_AUTHENTIC, Sending, Snapshot};
 use crate::choices::Choice;
 use crate::failure::{self, Failure};
 use crate::page::{Sample, SenderState};
@@ -52,6 +52,10 @@ pub(super) struct Live {
     shown_by: BTreeMap<&'static str, u64>,
     /// The choice on the page, where there is one.
     choice: Option<Choice>,
+    /// The words that both ends of an encrypted connection show.
+    words: Option<String>,
+    /// True if the connection is to be encrypted and the peer has not come yet.
+    awaits_peer: bool,
     phase: SenderState,
     /// The size that the encoder now aims at, once it has one.
     target: Option<Bytes>,
@@ -145,6 +149,14 @@ impl Live {
         self.wait = self.wait.max(wait);
     }
 
+    /// Records the words that both ends of an encrypted connection show, once the peer has come.
+    pub(super) fn handle_words(&mut self, words: Option<&str>) {
+        self.awaits_peer = words.is_none();
+        if self.words.as_deref() != words {
+            self.words = words.map(Into::into);
+        }
+    }
+
     /// Records the choice on the page.
     pub(super) fn handle_choice(&mut self, choice: Choice) {
         self.choice = Some(choice);
@@ -197,6 +209,9 @@ impl Live {
             Some((kind, count)) if *kind == Ignored::WrongSource.name() => format!(
                 "{count} datagrams came from another address than the peer's: check the peer's address, and --from"
             ),
+            Some((&NOT_AUTHENTIC, count)) => format!(
+                "{count} datagrams were not of the peer's encrypted connection: if they are RTP in the clear, add --plain at this end"
+            ),
             Some((kind, count)) => format!(
                 "{count} datagrams were ignored ({kind}): check that both ends have the same --sdp, codec and --feedback"
             ),
@@ -214,6 +229,9 @@ impl Live {
         let sample = self.sample();
         let mbps = |bps: Option<f64>| bps.unwrap_or_default() / 1e6;
         let mut line = format!("{:5.0} s", sample.t_s);
+        if self.awaits_peer {
+            return line + "  waiting for the other end";
+        }
         if let Some(x) = sample.x_bps {
             line += &format!("  X {:6.2} Mb/s", x / 1e6);
         }
@@ -272,6 +290,7 @@ impl Live {
         let received = |frames: u64| receives.then_some(frames);
         Sample {
             t_s: self.now.saturating_since(self.start).as_secs_f64(),
+            words: self.words.clone(),
             x_bps: path.map(|path| path.allowed_rate.bits_per_sec()),
             x_recv_bps: path.map(|path| path.receive_rate.bits_per_sec()),
             throughput_bps: rate(&self.bytes).map(Rate::bits_per_sec),

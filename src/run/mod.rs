@@ -3,9 +3,11 @@
 mod call_endpoint;
 mod call_process;
 mod capture;
+mod connection;
 mod display;
 mod live;
 mod monitor;
+mod peer_watch;
 mod reference;
 mod snapshot;
 mod stall;
@@ -24,6 +26,7 @@ use self::reference::References;
 use crate::cli::{PictureArgs, RunArgs};
 use crate::failure::Failure;
 use crate::inputs::{self, Pictures};
+use crate::meeting;
 use crate::outputs::{self, NamedFile, Outputs};
 use crate::page::{Controls, PageInfo};
 use crate::stop::Stop;
@@ -110,7 +113,16 @@ impl<'a> CallRun<'a> {
         seed: u64,
         ends: Vec<CallProcessConfig>,
     ) -> Result<(), Failure> {
-        let page = outputs::page(self.args, info, self.controls, outputs.json_is_said())?;
+        let invitation = ends[0].encrypted.as_ref();
+        let invitation = invitation.and_then(|encrypted| encrypted.invitation.as_ref());
+        let info = PageInfo {
+            invitation: invitation.map(meeting::joining),
+            ..info.clone()
+        };
+        let page = outputs::page(self.args, &info, self.controls, outputs.json_is_said())?;
+        if let Some(invitation) = invitation {
+            meeting::print(invitation, outputs.json_is_said())?;
+        }
         let deadline = ends[0].policy.deadline;
         let last = ends.len() - 1;
         let captured: Vec<_> = ends.iter().map(|_| References::default()).collect();

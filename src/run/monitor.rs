@@ -13,6 +13,7 @@ use tfrc::time::{Duration, Instant};
 
 use super::call_process::CallProcess;
 use super::live::Live;
+use super::peer_watch::PeerLine;
 use super::snapshot::Snapshot;
 use super::stall::StallLine;
 use super::summary::RunSummary;
@@ -79,6 +80,7 @@ pub(super) struct Monitor {
     /// The ends in this process, the one that sends first.
     ends: Vec<(&'static str, CallProcess)>,
     until: Option<Instant>,
+    warmup: Duration,
     /// The end of the warm-up.
     measured_from: Instant,
     report: CallReport,
@@ -101,6 +103,7 @@ impl Monitor {
         Self {
             ends,
             until: args.seconds.map(|time| now + time),
+            warmup: args.warmup(),
             measured_from,
             report: CallReport::new(measured_from, config.deadline),
             tcp: Measured::new(measured_from),
@@ -160,6 +163,7 @@ impl Monitor {
                 }
             }
         }
+        self.watch_peers(now)?;
         let snapshot = Snapshot::take(
             &self.ends,
             self.config.link.as_ref().map(|link| &*link.relay),
@@ -178,6 +182,47 @@ impl Monitor {
         }
         if let Some(page) = &self.config.page {
             page.publish(&self.live.sample());
+        }
+        Ok(())
+    }
+
+    /// Begins the figures anew, because the peer has come.
+    fn begin(&mut self, now: Instant) {
+        let half = |until: Instant| until.saturating_since(now) / 2;
+        let warmup = self
+            .until
+            .map_or(self.warmup, |until| self.warmup.min(half(until)));
+        self.measured_from = now + warmup;
+        self.report = CallReport::new(self.measured_from, self.config.deadline);
+    }
+
+    /// Follows encrypted connections.
+    fn watch_peers(&mut self, now: Instant) -> Result<(), Failure> {
+        let mut begins = false;
+        for (_, end) in &mut self.ends {
+            let events = end
+                .connection
+                .call(|connection, _| connection.take_events());
+            for line in end.peer.poll(now, events.map_err(Failure::runtime)?) {
+                match line {
+                    PeerLine::Note(text) => failure::say(text),
+                    PeerLine::Encrypted(text) => {
+                        failure::say(text);
+                        begins = true;
+                    }
+                    PeerLine::Warning(text) => failure::warn(text),
+                    PeerLine::Lost(why) => {
+                        failure::keep(why.to_string());
+                        self.lost = Some(why);
+                    }
+                }
+            }
+            if !end.peer.is_plain() {
+                self.live.handle_words(end.peer.words());
+            }
+        }
+        if begins {
+            self.begin(now);
         }
         Ok(())
     }

@@ -16,6 +16,9 @@ use crate::page::Knobs;
 use crate::tcp::{TcpFlows, Totals};
 use crate::units::millis;
 
+/// The name of datagrams that an encrypted connection refuses: in the clear, forged, or of nobody's.
+pub(super) const NOT_AUTHENTIC: &str = "not_authentic";
+
 /// The decisions of a sender's policy.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sending {
@@ -62,9 +65,11 @@ impl Snapshot {
             ..Self::default()
         };
         for (index, (_, end)) in ends.iter().enumerate() {
-            let (path, rate_source, statistics, unheard, sending, receives) = end
-                .endpoint
-                .call(|endpoint, _| {
+            let (path, rate_source, statistics, unheard, refused, sending, receives) = end
+                .connection
+                .call(|connection, _| {
+                    let refused = connection.refused();
+                    let endpoint = connection.endpoint();
                     let call = &endpoint.call;
                     let sending = call.sender().map(|sender| Sending {
                         deadline: sender.policy().deadline(),
@@ -83,12 +88,16 @@ impl Snapshot {
                         call.session().rate_source(),
                         call.session().statistics().clone(),
                         endpoint.unheard,
+                        refused,
                         sending,
                         call.receiver().is_some(),
                     )
                 })
                 .map_err(Failure::runtime)?;
             snapshot.count_ignored(&statistics, unheard);
+            if refused > 0 {
+                *snapshot.ignored.entry(NOT_AUTHENTIC).or_default() += refused;
+            }
             if index == 0 && sending.is_some() {
                 (snapshot.path, snapshot.sending) = (path, sending);
                 snapshot.rate_source = rate_source;

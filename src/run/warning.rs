@@ -1,7 +1,6 @@
 //! Warnings about the peer, in a sentence each.
 
 use std::borrow::Cow;
-use std::net::SocketAddr;
 
 use evenkeel_media::call::CallEvent;
 use evenkeel_media::event::EventKind as MediaEvent;
@@ -81,23 +80,24 @@ impl HopelessDeadline {
 }
 
 /// The receiver of a run that only sends, and ends when nothing is sent any more.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct AwaitedReceiver {
-    pub(crate) address: SocketAddr,
+    /// Its address, or words for it.
+    pub(crate) name: String,
     pub(crate) give_up: Duration,
 }
 
 impl AwaitedReceiver {
     /// Returns the reason for which nothing more is sent, if this event is one.
     pub(crate) fn lost(&self, event: &EventKind) -> Option<String> {
-        let Self { address, give_up } = self;
+        let Self { name, give_up } = self;
         match event {
             EventKind::GaveUp => Some(format!(
-                "no report from {address} for {give_up:?} (--give-up): nobody receives there, or what it reports does not come back; \
+                "no report from {name} for {give_up:?} (--give-up): nobody receives there, or what it reports does not come back; \
                  start evenkeel recv there, let UDP through both ways, or add --fixed-rate for a receiver that reports nothing"
             )),
             EventKind::CircuitBreaker { ceased: true, .. } => {
-                of_session(event).map(|text| format!("sending to {address} is over: {text}"))
+                of_session(event).map(|text| format!("sending to {name} is over: {text}"))
             }
             _ => None,
         }
@@ -205,7 +205,7 @@ const fn payload_name(payload_type: u8) -> &'static str {
 mod tests {
     use super::*;
 
-    fn address(host: u8) -> SocketAddr {
+    fn address(host: u8) -> std::net::SocketAddr {
         ([192, 0, 2, host], 5_004).into()
     }
 
@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn lost_receiver_is_named_with_timeout_and_remedy() {
         let receiver = AwaitedReceiver {
-            address: address(7),
+            name: "192.0.2.7:5004".into(),
             give_up: Duration::from_secs(3),
         };
         let text = receiver.lost(&EventKind::GaveUp).expect("a reason");

@@ -53,7 +53,7 @@ def call(binary, seconds, relay, watch=lambda sender, receiver: None):
             link = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         source = ["--codec", "raw", "--size", "1280x720", "--fps", str(FPS), "--sdp", sdp]
         # The receiver ends first, so that nothing is sent to nobody.
-        send = [binary, "send", to, *source, "--seconds", str(seconds + 1), *common]
+        send = [binary, "send", to, "--plain", *source, "--seconds", str(seconds + 1), *common]
         sender = subprocess.Popen(send, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         time.sleep(0.5)
         receive = [binary, "recv", RECEIVER, "--sdp", sdp, "--seconds", str(seconds), *common]

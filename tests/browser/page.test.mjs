@@ -137,11 +137,11 @@ async function pages(browser, first, second) {
   const [portOfFirst, portOfSecond] = [await freePort(), await freePort()];
   const page = (port) => ["--page", `127.0.0.1:${port}`, "--seconds", "180"];
   const args = {
-    recv: [["recv", `127.0.0.1:${here}`, ...page(portOfFirst)]],
-    send: [["send", `127.0.0.1:${here}`, ...page(portOfSecond)]],
+    recv: [["recv", `127.0.0.1:${here}`, "--plain", ...page(portOfFirst)]],
+    send: [["send", `127.0.0.1:${here}`, "--plain", ...page(portOfSecond)]],
     call: [
-      ["call", `127.0.0.1:${there}`, "--bind", `127.0.0.1:${here}`, ...page(portOfFirst)],
-      ["call", `127.0.0.1:${here}`, "--bind", `127.0.0.1:${there}`, ...page(portOfSecond)],
+      ["call", `127.0.0.1:${there}`, "--plain", "--bind", `127.0.0.1:${here}`, ...page(portOfFirst)],
+      ["call", `127.0.0.1:${here}`, "--plain", "--bind", `127.0.0.1:${there}`, ...page(portOfSecond)],
     ],
   };
   const commands = [args[first].at(0), args[second].at(-1)];

@@ -9,8 +9,8 @@ fn missing_file_or_host_is_named() {
         ("demo --schedule no-such.txt", "no-such.txt"),
         ("demo --json no-such-folder/x.json", "no-such-folder"),
         ("demo --record no-such-folder/x.y4m", "no-such-folder"),
-        ("recv 127.0.0.1:0 --sdp no-such.sdp", "no-such.sdp"),
-        ("send no/host", "no/host"),
+        ("recv 127.0.0.1:0 --plain --sdp no-such.sdp", "no-such.sdp"),
+        ("send no/host --plain", "no/host"),
     ] {
         let short = format!("{words} --headless --seconds 1 --warmup 0");
         refuses(&short, &[missing]);
@@ -28,7 +28,7 @@ fn malformed_description_is_named_with_its_fault() {
     ] {
         file.write(bytes);
         refuses(
-            &format!("recv 127.0.0.1:0 --headless --sdp {name}"),
+            &format!("recv 127.0.0.1:0 --plain --headless --sdp {name}"),
             &["--sdp", name, why, "evenkeel send --sdp"],
         );
     }
@@ -42,7 +42,7 @@ fn written_file_does_not_empty_a_read_one() {
         let demo = format!("demo --headless --source {name} {option} {name}");
         refuses(&demo, &[option, "--source", name]);
     }
-    let send = "send 127.0.0.1:9 --headless --seconds 1";
+    let send = "send 127.0.0.1:9 --plain --headless --seconds 1";
     let own = format!("{send} --source {name} --sdp {name}");
     refuses(&own, &["--sdp", "--source", name]);
     assert_eq!(file.read(), grey(2));
@@ -52,7 +52,7 @@ fn written_file_does_not_empty_a_read_one() {
     let demo = format!("demo --headless --schedule {name} --json {name}");
     refuses(&demo, &["--json", "--schedule", name]);
     for option in ["--record", "--json", "--trace"] {
-        let recv = format!("recv 127.0.0.1:0 --headless --sdp {name} {option} {name}");
+        let recv = format!("recv 127.0.0.1:0 --plain --headless --sdp {name} {option} {name}");
         refuses(&recv, &[option, "--sdp", name]);
     }
     let serve = format!("vod serve --to 127.0.0.1:9 --sdp {name}");
@@ -126,7 +126,7 @@ fn file_without_end_is_refused() {
         return;
     }
     for words in [
-        "recv 127.0.0.1:0 --headless --sdp /dev/zero",
+        "recv 127.0.0.1:0 --plain --headless --sdp /dev/zero",
         "demo --headless --schedule /dev/zero",
         "demo --headless --trace-link /dev/zero",
         "link relay 127.0.0.1:0 127.0.0.1:9 --schedule /dev/zero",

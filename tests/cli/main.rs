@@ -3,6 +3,7 @@
 mod conform;
 mod doctor;
 mod files;
+mod invitations;
 mod lab;
 mod link;
 mod moved_peer;

@@ -44,14 +44,14 @@ fn receiver_follows_a_sender_to_its_new_port() {
     let is_over = AtomicBool::new(false);
     let output = std::thread::scope(|scope| {
         scope.spawn(|| translate(&near, to, &is_over));
-        let recv = format!("recv {bind} --headless --seconds 6 --warmup 0 --json -");
+        let recv = format!("recv {bind} --plain --headless --seconds 6 --warmup 0 --json -");
         let recv = program(&recv)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .expect("run the program");
         let sent = run(&format!(
-            "send {dest} --size 160x120 --headless --seconds 5"
+            "send {dest} --plain --size 160x120 --headless --seconds 5"
         ));
         let output = recv.wait_with_output();
         is_over.store(true, Ordering::Relaxed);

@@ -10,11 +10,11 @@ fn absurd_numbers_are_named_with_their_option() {
         ("demo --rtt=-5ms", &["--rtt", "-5ms"]),
         ("demo --deadline 5s", &["--deadline", "5s", "20ms and 2s"]),
         (
-            "send 192.0.2.7 --deadline -1ms",
+            "send 192.0.2.7 --plain --deadline -1ms",
             &["--deadline", "-1ms", "20ms and 2s"],
         ),
         (
-            "call 192.0.2.7 --deadline soon",
+            "call 192.0.2.7 --plain --deadline soon",
             &["--deadline", "soon", "150ms"],
         ),
         ("demo --queue 0p", &["--queue", "0p"]),
@@ -50,7 +50,7 @@ fn random_loss_without_arrivals_is_refused() {
             &["--random-loss", "--feedback tfrc", "ccfb or twcc"],
         ),
         (
-            "send 127.0.0.1:9 --fixed-rate 1M",
+            "send 127.0.0.1:9 --plain --fixed-rate 1M",
             &["--random-loss", "--fixed-rate"],
         ),
         (
@@ -68,9 +68,9 @@ fn random_loss_without_arrivals_is_refused() {
 fn warmup_as_long_as_the_run_is_refused() {
     for command in [
         "demo",
-        "recv 127.0.0.1:0",
-        "send 127.0.0.1:9",
-        "call 127.0.0.1:9 --bind 127.0.0.1:0",
+        "recv 127.0.0.1:0 --plain",
+        "send 127.0.0.1:9 --plain",
+        "call 127.0.0.1:9 --plain --bind 127.0.0.1:0",
     ] {
         refuses(
             &format!("{command} --headless --seconds 2 --warmup 2"),

@@ -82,7 +82,7 @@ fn warning_is_on_terminal_page_and_summary() {
 fn interrupt_before_figures_is_no_failure() {
     for (warmup, status) in [("60s", 0), ("0", 1)] {
         // The first line is one of progress, a second after the start.
-        let recv = format!("recv 127.0.0.1:0 --headless --warmup {warmup}");
+        let recv = format!("recv 127.0.0.1:0 --plain --headless --warmup {warmup}");
         let output = Running::start(&recv).interrupt();
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(status), "{said}");

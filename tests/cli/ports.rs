@@ -5,10 +5,10 @@ use super::*;
 #[test]
 fn malformed_port_is_named() {
     for words in [
-        "send 127.0.0.1:99999",
-        "send localhost:http",
-        "call [::1]:65536",
-        "recv 127.0.0.1:99999",
+        "send 127.0.0.1:99999 --plain",
+        "send localhost:http --plain",
+        "call [::1]:65536 --plain",
+        "recv 127.0.0.1:99999 --plain",
         "demo --page 127.0.0.1:99999",
     ] {
         refuses(words, &["port ", "is no number", "65535"]);
@@ -19,9 +19,9 @@ fn malformed_port_is_named() {
 fn busy_port_is_named_with_its_remedy() {
     let (_taken, address) = taken_port();
     for (command, option) in [
-        ("recv --headless --seconds 1", ""),
-        ("send 127.0.0.1:9 --headless --seconds 1", "--bind"),
-        ("call 127.0.0.1:9 --headless --seconds 1", "--bind"),
+        ("recv --plain --headless --seconds 1", ""),
+        ("send 127.0.0.1:9 --plain --headless --seconds 1", "--bind"),
+        ("call 127.0.0.1:9 --plain --headless --seconds 1", "--bind"),
         ("conform --only B.2.1-1", "--bind"),
         ("link relay 127.0.0.1:0 127.0.0.1:9 --seconds 1", "--from"),
     ] {
@@ -60,7 +60,7 @@ fn busy_page_port_gives_way_to_another() {
 
 #[test]
 fn run_that_shows_no_picture_fails() {
-    let output = run("recv 127.0.0.1:0 --headless --seconds 1");
+    let output = run("recv 127.0.0.1:0 --plain --headless --seconds 1");
     let why = "no picture was shown: nothing arrived";
     ends(1, &output, &[why, "address", "firewall"]);
 }
@@ -68,8 +68,8 @@ fn run_that_shows_no_picture_fails() {
 #[test]
 fn peer_at_port_0_is_refused() {
     for words in [
-        "send 127.0.0.1:0 --headless --seconds 1",
-        "call [::1]:0 --headless --seconds 1",
+        "send 127.0.0.1:0 --plain --headless --seconds 1",
+        "call [::1]:0 --plain --headless --seconds 1",
         "vod serve title.ts --to 127.0.0.1:0",
     ] {
         refuses(words, &[":0'", "port 0", "where it listens"]);
@@ -79,22 +79,22 @@ fn peer_at_port_0_is_refused() {
 #[test]
 fn peer_without_a_way_is_refused() {
     for words in [
-        "call [::1]:9 --bind 0.0.0.0:0 --headless --seconds 1",
-        "send [::1]:9 --bind 127.0.0.1:0 --headless --seconds 1",
-        "call 255.255.255.255:9 --bind [::]:0 --headless --seconds 1",
+        "call [::1]:9 --plain --bind 0.0.0.0:0 --headless --seconds 1",
+        "send [::1]:9 --plain --bind 127.0.0.1:0 --headless --seconds 1",
+        "call 255.255.255.255:9 --plain --bind [::]:0 --headless --seconds 1",
     ] {
         refuses(words, &["no way from", ":9: ", "--bind", "family"]);
     }
     for words in [
-        "call fe80::7 --headless",
-        "send [fe80::7]:5004 --headless",
-        "recv [fe80::7]:5004 --headless",
-        "recv 127.0.0.1:0 --from fe80::7 --headless",
+        "call fe80::7 --plain --headless",
+        "send [fe80::7]:5004 --plain --headless",
+        "recv [fe80::7]:5004 --plain --headless",
+        "recv 127.0.0.1:0 --plain --from fe80::7 --headless",
     ] {
         refuses(words, &["fe80::7", "interface", "%eth0]:5004"]);
     }
     refuses(
-        "call [fe80::7%no-such]:9 --headless",
+        "call [fe80::7%no-such]:9 --plain --headless",
         &["no interface `no-such`"],
     );
 }
@@ -102,14 +102,14 @@ fn peer_without_a_way_is_refused() {
 #[test]
 fn group_is_refused_where_it_cannot_work() {
     for words in [
-        "call 239.1.2.3 --headless",
-        "call [ff15::7]:9 --headless",
+        "call 239.1.2.3 --plain --headless",
+        "call [ff15::7]:9 --plain --headless",
         "vod serve title.ts --to 239.1.2.3",
         "perf client 239.1.2.3",
     ] {
         refuses(words, &["group", "one host"]);
     }
-    let send = "send 239.1.2.3 --headless --seconds 1";
+    let send = "send 239.1.2.3 --plain --headless --seconds 1";
     refuses(send, &["239.1.2.3", "--fixed-rate"]);
     let h264 = format!("{send} --fixed-rate 1M --codec h264");
     refuses(&h264, &["239.1.2.3", "H.264", "--codec mjpeg"]);
@@ -126,7 +126,8 @@ fn call_runs_over_either_family() {
         let [one, two] = taken.map(|(socket, _)| port(&socket));
         let ends = [(one, two), (two, one)].map(|(own, peer)| {
             let size = "--size 160x120 --headless --seconds 5 --warmup 0";
-            let words = format!("call {host}:{peer} --bind [::]:{own} --from {host} {size}");
+            let words =
+                format!("call {host}:{peer} --plain --bind [::]:{own} --from {host} {size}");
             let mut command = program(&words);
             command.stdout(Stdio::null()).stderr(Stdio::piped());
             command.spawn().expect("run the program")
@@ -142,13 +143,13 @@ fn call_runs_over_either_family() {
 fn only_the_named_source_is_heard() {
     let (taken, address) = taken_port();
     drop(taken);
-    let send = format!("send {address} --fixed-rate 500k --size 160x120 --headless");
+    let send = format!("send {address} --plain --fixed-rate 500k --size 160x120 --headless");
     let mut sender = program(&send);
     let mut sender = sender
         .stdout(Stdio::null())
         .spawn()
         .expect("run the program");
-    let recv = format!("recv {address} --headless --warmup 0 --seconds");
+    let recv = format!("recv {address} --plain --headless --warmup 0 --seconds");
     let other = run(&format!("{recv} 2 --from 127.0.0.2"));
     let named = run(&format!("{recv} 5 --from 127.0.0.1"));
     sender.kill().and_then(|()| sender.wait()).expect("its end");
@@ -159,7 +160,7 @@ fn only_the_named_source_is_heard() {
 #[test]
 fn sender_without_reports_ends_and_names_the_receiver() {
     let (_silent, peer) = taken_port();
-    let send = format!("send {peer} --headless --size 160x120 --give-up 1s --seconds 60");
+    let send = format!("send {peer} --plain --headless --size 160x120 --give-up 1s --seconds 60");
     ends(1, &run(&send), &[&peer, "1s (--give-up)", "evenkeel recv"]);
 }
 

@@ -34,7 +34,7 @@ fn impossible_picture_size_is_refused_with_a_possible_one() {
         ("h264", "W4000 H3000", ["4000x3000", "--size 2880x2160"]),
     ] {
         file.write(format!("YUV4MPEG2 {sides} F25:1\n"));
-        for command in ["demo", "send 127.0.0.1:9"] {
+        for command in ["demo", "send 127.0.0.1:9 --plain"] {
             let words = format!("{command} --codec {codec} --source {name} {short}");
             refuses(&words, &[name, own, possible]);
         }

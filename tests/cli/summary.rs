@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn standard_output_has_nothing_but_the_summary() {
-    let recv = "recv 127.0.0.1:0 --page 127.0.0.1:0 --seconds 1500ms --warmup 0";
+    let recv = "recv 127.0.0.1:0 --plain --page 127.0.0.1:0 --seconds 1500ms --warmup 0";
     let output = run(&format!("{recv} --json -"));
     let said = text(&output.stderr);
     assert!(said.contains("page: http://"), "it said: {said}");
@@ -44,7 +44,7 @@ fn max_rate_bounds_what_is_allowed_and_sent() {
         }
     }
     refuses(
-        "send 127.0.0.1:9 --max-rate 1M --fixed-rate 2M",
+        "send 127.0.0.1:9 --plain --max-rate 1M --fixed-rate 2M",
         &["--fixed-rate", "--max-rate"],
     );
 }
@@ -91,12 +91,12 @@ fn single_ends_end_with_what_they_know() {
     let small = "--headless --size 160x120 --warmup 1 --seconds";
     let pairs = [
         (
-            format!("recv {here} --headless --warmup 1 --seconds 6"),
-            format!("send {here} {small} 5"),
+            format!("recv {here} --plain --headless --warmup 1 --seconds 6"),
+            format!("send {here} --plain {small} 5"),
         ),
         (
-            format!("call {there} --bind {here} {small} 6"),
-            format!("call {here} --bind {there} {small} 5"),
+            format!("call {there} --plain --bind {here} {small} 6"),
+            format!("call {here} --plain --bind {there} {small} 5"),
         ),
     ];
     for (first, second) in pairs {

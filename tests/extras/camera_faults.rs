@@ -99,17 +99,33 @@ fn a_camera_that_is_unplugged_ends_the_run_in_one_line_and_its_receiver_closes_t
     let port = free_port();
     let at = format!("127.0.0.1:{port}");
     let mut receiver = Running::start(
-        evenkeel(&["recv", &at, "--headless", "--seconds", "12", "--record"])
-            .arg(&record)
-            .stdout(Stdio::null()),
+        evenkeel(&[
+            "recv",
+            &at,
+            "--plain",
+            "--headless",
+            "--seconds",
+            "12",
+            "--record",
+        ])
+        .arg(&record)
+        .stdout(Stdio::null()),
     );
     wait_for_port(port);
-    let sender = evenkeel(&["send", &at, "--headless", "--seconds", "25", "--source"])
-        .arg(&clip)
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("run the sender");
+    let sender = evenkeel(&[
+        "send",
+        &at,
+        "--plain",
+        "--headless",
+        "--seconds",
+        "25",
+        "--source",
+    ])
+    .arg(&clip)
+    .stdout(Stdio::null())
+    .stderr(Stdio::piped())
+    .spawn()
+    .expect("run the sender");
     pause(Duration::from_secs(4));
     signal(child_of(sender.id()), "KILL");
     let ended = sender.wait_with_output().expect("its end");

@@ -109,7 +109,7 @@ impl<'a> Stream<'a> {
 /// Sends a stream to `port` at its rate, with what else `send` is told.
 fn send(port: u16, stream: &Stream<'_>, seconds: &str, more: &[&str], file: &Path) {
     let dest = format!("127.0.0.1:{port}");
-    let status = evenkeel(&["send", &dest, "--headless", "--seconds", seconds])
+    let status = evenkeel(&["send", &dest, "--plain", "--headless", "--seconds", seconds])
         .args(["--fixed-rate", stream.rate])
         .args(stream.picture)
         .args(

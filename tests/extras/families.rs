@@ -54,6 +54,7 @@ fn call_runs_between_addresses_of_a_link() {
     let right = [
         "call",
         "fe80::1%right",
+        "--plain",
         "--size",
         "160x120",
         "--from",
@@ -70,7 +71,13 @@ fn call_runs_on_a_host_without_ipv6() {
         cable.run(side, "sysctl -qw net.ipv6.conf.all.disable_ipv6=1");
     }
     let ends = [("left", RIGHT), ("right", LEFT)];
-    let ends = ends.map(|(side, peer)| start(&cable, side, &["call", peer, "--size", "160x120"]));
+    let ends = ends.map(|(side, peer)| {
+        start(
+            &cable,
+            side,
+            &["call", peer, "--plain", "--size", "160x120"],
+        )
+    });
     both_end_well(ends, "over IPv4 alone");
 }
 
@@ -82,8 +89,16 @@ fn group_is_heard_and_gets_no_reports() {
         ("[ff02::4567%left]:5004", "[ff02::4567%right]:5004"),
     ] {
         let before = sent(&cable, "right");
-        let recv = start(&cable, "right", &["recv", at]);
-        let send = ["send", to, "--fixed-rate", "500k", "--size", "160x120"];
+        let recv = start(&cable, "right", &["recv", at, "--plain"]);
+        let send = [
+            "send",
+            to,
+            "--plain",
+            "--fixed-rate",
+            "500k",
+            "--size",
+            "160x120",
+        ];
         both_end_well([recv, start(&cable, "left", &send)], to);
         assert_eq!(sent(&cable, "right"), before, "{to}");
     }

@@ -93,7 +93,7 @@ fn a_flood_of_bad_datagrams_does_not_end_a_call_nor_fill_memory() {
     let (dest, bind) = (format!("127.0.0.1:{there}"), format!("127.0.0.1:{here}"));
     let common = ["--warmup", "2", "--headless", "--seconds"];
     let mut receiver = Running::start(
-        evenkeel(&["recv", &dest])
+        evenkeel(&["recv", &dest, "--plain"])
             .args(common)
             .arg("12")
             .arg("--json")
@@ -102,7 +102,7 @@ fn a_flood_of_bad_datagrams_does_not_end_a_call_nor_fill_memory() {
     );
     wait_for_port(there);
     let mut sender = Running::start(
-        evenkeel(&["send", &dest, "--bind", &bind])
+        evenkeel(&["send", &dest, "--plain", "--bind", &bind])
             .args(common)
             .arg("10")
             .arg("--json")
@@ -144,13 +144,16 @@ fn a_sender_whose_receiver_is_killed_backs_off_gives_up_and_resumes() {
     let trace = scratch.file("send.trace");
     let port = free_port();
     let dest = format!("127.0.0.1:{port}");
-    let receive = || Running::start(evenkeel(&["recv", &dest, "--headless"]).stdout(Stdio::null()));
+    let receive = || {
+        Running::start(evenkeel(&["recv", &dest, "--plain", "--headless"]).stdout(Stdio::null()))
+    };
     let receiver = receive();
     wait_for_port(port);
     let mut sender = Running::start(
         evenkeel(&[
             "send",
             &dest,
+            "--plain",
             "--headless",
             "--seconds",
             "60",
@@ -215,13 +218,13 @@ fn pictures_that_stop_coming_are_told_at_both_ends_once_for_each_stall() {
     let said = ["recv", "send"].map(|end| scratch.file(end));
     let to = |path: &PathBuf| fs::File::create(path).expect("a file");
     let mut receiver = Running::start(
-        evenkeel(&["recv", &dest, "--headless", "--seconds", "16"])
+        evenkeel(&["recv", &dest, "--plain", "--headless", "--seconds", "16"])
             .stdout(Stdio::null())
             .stderr(to(&said[0])),
     );
     wait_for_port(port);
     let sender = Running::start(
-        evenkeel(&["send", &dest, "--headless", "--source"])
+        evenkeel(&["send", &dest, "--plain", "--headless", "--source"])
             .arg(&pipe)
             .stdout(Stdio::null())
             .stderr(to(&said[1])),
@@ -253,13 +256,22 @@ fn an_endpoint_that_was_stopped_for_two_seconds_recovers_within_three() {
         let port = free_port();
         let dest = format!("127.0.0.1:{port}");
         let mut receiver = Running::start(
-            evenkeel(&["recv", &dest, "--headless", "--seconds", "16", "--trace"])
-                .arg(&trace)
-                .stdout(Stdio::null()),
+            evenkeel(&[
+                "recv",
+                &dest,
+                "--plain",
+                "--headless",
+                "--seconds",
+                "16",
+                "--trace",
+            ])
+            .arg(&trace)
+            .stdout(Stdio::null()),
         );
         wait_for_port(port);
         let mut sender = Running::start(
-            evenkeel(&["send", &dest, "--headless", "--seconds", "14"]).stdout(Stdio::null()),
+            evenkeel(&["send", &dest, "--plain", "--headless", "--seconds", "14"])
+                .stdout(Stdio::null()),
         );
         pause(Duration::from_secs(5));
         let victim = if stopped == "recv" {

@@ -148,15 +148,22 @@ fn gstreamers_transport_wide_feedback_sets_the_rate() {
     wait_for_port(near);
     wait_for_port(port);
     pause(Duration::from_secs(1));
-    let status = evenkeel(&["send", &address(near), "--feedback", "twcc", "--headless"])
-        .args(["--seconds", &SECONDS.to_string(), "--warmup", "0"])
-        .arg("--json")
-        .arg(&json)
-        .arg("--trace")
-        .arg(&trace)
-        .stdout(Stdio::null())
-        .status()
-        .expect("run the program");
+    let status = evenkeel(&[
+        "send",
+        &address(near),
+        "--plain",
+        "--feedback",
+        "twcc",
+        "--headless",
+    ])
+    .args(["--seconds", &SECONDS.to_string(), "--warmup", "0"])
+    .arg("--json")
+    .arg(&json)
+    .arg("--trace")
+    .arg(&trace)
+    .stdout(Stdio::null())
+    .status()
+    .expect("run the program");
     assert!(status.success());
     pause(Duration::from_secs(1));
     for child in [&mut gst, &mut relay] {

@@ -121,7 +121,14 @@ fn a_receiver_reports_in_the_format_that_the_senders_description_names() {
         let relay = Running::start(relay.args(["--delay", "20ms"]).stdout(Stdio::null()));
         wait_for_port(near);
         let sdp = file(format, "sdp");
-        let mut send = evenkeel(&["send", &address(near), "--headless", "--feedback", format]);
+        let mut send = evenkeel(&[
+            "send",
+            &address(near),
+            "--plain",
+            "--headless",
+            "--feedback",
+            format,
+        ]);
         send.args(["--size", "320x240", "--seconds", "5", "--warmup", "3"])
             .arg("--sdp")
             .arg(&sdp)
@@ -136,7 +143,14 @@ fn a_receiver_reports_in_the_format_that_the_senders_description_names() {
             }
             pause(Duration::from_millis(20));
         }
-        let mut receive = evenkeel(&["recv", &address(to), "--headless", "--seconds", "5"]);
+        let mut receive = evenkeel(&[
+            "recv",
+            &address(to),
+            "--plain",
+            "--headless",
+            "--seconds",
+            "5",
+        ]);
         receive
             .args(["--warmup", "3", "--sdp"])
             .arg(&sdp)

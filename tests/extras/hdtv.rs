@@ -12,7 +12,7 @@ fn uncompressed_hdtv_arrives_whole() {
     let sdp = scratch.file("call.sdp");
     let at = format!("127.0.0.1:{}", free_port());
     let _sender = Running::start(
-        evenkeel(&["send", &at, "--headless", "--seconds", "30"])
+        evenkeel(&["send", &at, "--plain", "--headless", "--seconds", "30"])
             .args(["--codec", "raw", "--size", "1280x720", "--fps", "60"])
             .arg("--sdp")
             .arg(&sdp)

@@ -20,7 +20,7 @@ fn ffmpeg_is_served_at_a_low_rate_unless_one_is_given() {
     let mut ffmpeg = ffmpeg(&sdp, &frames, &log);
     wait_for_port(port);
     let dest = format!("127.0.0.1:{port}");
-    let output = evenkeel(&["send", &dest, "--seconds", "14", "--warmup", "8"])
+    let output = evenkeel(&["send", &dest, "--plain", "--seconds", "14", "--warmup", "8"])
         .args(["--size", "320x240", "--headless", "--json"])
         .arg(&json)
         .output()
@@ -80,10 +80,10 @@ fn names_every_packet(feedback: &str, report: &str) {
         pause(Duration::from_millis(50));
     }
     let feedback = ["--headless", "--feedback", feedback];
-    let receiver = ["recv", &dest, "--seconds", "8"];
+    let receiver = ["recv", &dest, "--plain", "--seconds", "8"];
     let mut receiver = Running::start(evenkeel(&receiver).args(feedback).stdout(Stdio::null()));
     wait_for_port(port);
-    let status = evenkeel(&["send", &dest, "--seconds", "6"])
+    let status = evenkeel(&["send", &dest, "--plain", "--seconds", "6"])
         .args(feedback)
         .stdout(Stdio::null())
         .status();

@@ -21,12 +21,17 @@ fn receive(
     let scratch = Scratch::new(name);
     let json = scratch.file("recv.json");
     let mut recv = Running::start(
-        evenkeel(&["recv", &format!("127.0.0.1:{port}"), "--headless"])
-            .args(["--seconds", SECONDS, "--warmup", "0"])
-            .args(more)
-            .arg("--json")
-            .arg(&json)
-            .stdout(Stdio::null()),
+        evenkeel(&[
+            "recv",
+            &format!("127.0.0.1:{port}"),
+            "--plain",
+            "--headless",
+        ])
+        .args(["--seconds", SECONDS, "--warmup", "0"])
+        .args(more)
+        .arg("--json")
+        .arg(&json)
+        .stdout(Stdio::null()),
     );
     wait_for_port(port);
     let _sender = start();
@@ -136,7 +141,7 @@ fn streams_that_cannot_be_received_are_named() {
     let text = "v=0\no=- 0 0 IN IP4 127.0.0.1\ns=-\nc=IN IP4 127.0.0.1\nt=0 0\n\
         m=video 5004 RTP/AVP 96\na=rtpmap:96 VP8/90000\n";
     fs::write(&sdp, text).expect("a description");
-    let refused = evenkeel(&["recv", "127.0.0.1:0", "--headless", "--sdp"])
+    let refused = evenkeel(&["recv", "127.0.0.1:0", "--plain", "--headless", "--sdp"])
         .arg(&sdp)
         .output()
         .expect("run the program");
@@ -184,13 +189,18 @@ fn reception_reports_of_gstreamer_pace_what_is_sent() {
         let mut gst = Running::start(&mut command);
         wait_for_port(port);
         pause(Duration::from_secs(1));
-        let status = evenkeel(&["send", &format!("127.0.0.1:{port}"), "--headless"])
-            .args(["--bind", &format!("127.0.0.1:{near}")])
-            .args(["--seconds", "15", "--warmup", "0", "--json"])
-            .arg(&json)
-            .stdout(Stdio::null())
-            .status()
-            .expect("run the program");
+        let status = evenkeel(&[
+            "send",
+            &format!("127.0.0.1:{port}"),
+            "--plain",
+            "--headless",
+        ])
+        .args(["--bind", &format!("127.0.0.1:{near}")])
+        .args(["--seconds", "15", "--warmup", "0", "--json"])
+        .arg(&json)
+        .stdout(Stdio::null())
+        .status()
+        .expect("run the program");
         assert!(status.success());
         gst.signal("INT");
         gst.wait(10);

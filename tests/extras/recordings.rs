@@ -88,7 +88,12 @@ fn each_end_of_a_call_records_what_it_receives_until_interrupted() {
     let scratch = Scratch::new("call-record");
     let ports = [free_port(), free_port()];
     let end = |own: u16, peer: u16, fps: &str, record: &Path| {
-        let mut call = evenkeel(&["call", &format!("127.0.0.1:{peer}"), "--headless"]);
+        let mut call = evenkeel(&[
+            "call",
+            &format!("127.0.0.1:{peer}"),
+            "--plain",
+            "--headless",
+        ]);
         call.args(["--bind", &format!("127.0.0.1:{own}"), "--fps", fps]);
         call.args(["--size", "160x120", "--record"]).arg(record);
         let running = Running::start(call.stdout(Stdio::null()));

@@ -20,7 +20,7 @@ fn what_a_path_loses_is_recovered() {
             .stdout(Stdio::null()),
     );
     wait_for_port(ports[1]);
-    let sender = ["send", &between, "--headless", "--seconds", "30"];
+    let sender = ["send", &between, "--plain", "--headless", "--seconds", "30"];
     let _sender = Running::start(
         evenkeel(&sender)
             .args(["--filler", "fec", "--sdp"])

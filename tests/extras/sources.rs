@@ -31,7 +31,7 @@ fn cut(path: &Path) {
 /// Sends the file for three seconds, to nobody.
 fn sender(file: &Path, codec: &str, json: &Path) -> Command {
     let at = format!("127.0.0.1:{}", free_port());
-    let mut sender = evenkeel(&["send", &at, "--headless", "--seconds", "3"]);
+    let mut sender = evenkeel(&["send", &at, "--plain", "--headless", "--seconds", "3"]);
     sender
         .args(["--warmup", "0", "--fixed-rate", "1M", "--codec", codec])
         .arg("--source")

@@ -135,7 +135,7 @@ pub(crate) fn wait_for_file(path: &Path) {
 /// The summary of a receiver at an address that takes what a description announces, for so many seconds.
 pub(crate) fn receive(at: &str, sdp: &Path, seconds: &str) -> serde_json::Value {
     let json = sdp.with_extension("json");
-    let status = evenkeel(&["recv", at, "--headless", "--seconds", seconds])
+    let status = evenkeel(&["recv", at, "--plain", "--headless", "--seconds", seconds])
         .args(["--warmup", "0", "--sdp"])
         .arg(sdp)
         .arg("--json")

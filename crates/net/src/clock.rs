@@ -36,6 +36,11 @@ impl Clock {
         std::thread::sleep(deadline.saturating_since(self.now()));
     }
 
+    /// The system's monotonic time at the clock's zero, for libraries that count in it.
+    pub fn system_zero(&self) -> std::time::Instant {
+        self.zero
+    }
+
     /// The wall clock at the clock's zero, for RTCP sender reports.
     pub fn ntp_of_zero(&self) -> NtpTime {
         NtpTime::from_unix(self.wall_at_zero)

@@ -166,7 +166,7 @@ fn secured(bencher: Bencher<'_, '_>) {
             pair.send(end);
             pair.receive(1 - end);
             while let Some(event) = pair.ends[end].poll_event() {
-                *is_secured |= event == SecureEvent::Secured;
+                *is_secured |= matches!(event, SecureEvent::Secured(_));
             }
         }
     }
@@ -193,6 +193,7 @@ fn secured_ends(now: Instant, addresses: [SocketAddr; 2]) -> [Secure<Source>; 2]
             peer_candidates: vec![host(addresses[1 - own])],
             peer_fingerprint: identities[1 - own].fingerprint(),
             identity: identities[own].clone(),
+            encrypts_extensions: true,
             role: [Role::Client, Role::Server][own],
         };
         let zero = std::time::Instant::now();

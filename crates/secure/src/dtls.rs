@@ -11,6 +11,7 @@ use thiserror::Error;
 
 use crate::identity::{Fingerprint, Identity};
 use crate::srtp::{MasterKey, MasterKeys, Profile};
+use crate::words::ShortAuthenticationString;
 
 /// The time after which a handshake is given up. A person waits no longer for a call to begin.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -50,6 +51,8 @@ pub struct SrtpKeys {
     pub local: MasterKey,
     /// The key of what the peer sends.
     pub remote: MasterKey,
+    /// The words by which two people compare these keys.
+    pub words: ShortAuthenticationString,
 }
 
 /// What became of an association.
@@ -169,23 +172,6 @@ impl DtlsAssociation {
         self.drive(now, Dtls::close);
     }
 
-    /// Begins a new handshake, with a peer of this fingerprint.
-    pub fn renew(&mut self, now: Instant, peer: Fingerprint) {
-        self.peer = peer;
-        self.deadline = Some(now + HANDSHAKE_TIMEOUT);
-        self.stranger = None;
-        self.has_failed = false;
-        self.datagrams.clear();
-        self.begin(now);
-    }
-
-    fn begin(&mut self, now: Instant) {
-        let at = self.zero + now.saturating_since(Instant::ZERO);
-        self.peer_is_verified = false;
-        self.dtls = handshake(&self.config, &self.certificate, self.role, at);
-        self.timeout = Some(now);
-    }
-
     /// Passes an input to the library, and takes over what the library puts out.
     ///
     /// A handshake that fails begins anew until the deadline: anyone can forge a message that ends it.
@@ -213,7 +199,9 @@ impl DtlsAssociation {
             let error = self.stranger.map_or(error, DtlsError::WrongFingerprint);
             self.events.push_back(DtlsEvent::Failed(error));
         } else {
-            self.begin(now);
+            self.peer_is_verified = false;
+            self.dtls = handshake(&self.config, &self.certificate, self.role, at);
+            self.timeout = Some(now);
         }
     }
 
@@ -280,7 +268,12 @@ fn keys(role: Role, material: &[u8], profile: SrtpProfile) -> Option<SrtpKeys> {
         Role::Client => (client, server),
         Role::Server => (server, client),
     };
-    Some(SrtpKeys { local, remote })
+    let words = ShortAuthenticationString::of(material);
+    Some(SrtpKeys {
+        local,
+        remote,
+        words,
+    })
 }
 
 #[cfg(test)]

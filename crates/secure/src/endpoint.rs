@@ -20,6 +20,7 @@ pub use crate::gather::{Account, IceServer, IceServerError};
 use crate::gather::{Arrival, Gathering};
 use crate::identity::{Fingerprint, Identity};
 use crate::srtp::{Protector, Unprotector};
+use crate::words::ShortAuthenticationString;
 
 /// The address at which the inner endpoint sees its peer, whichever way packets take (a block for documentation, RFC 5737).
 pub const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 9);
@@ -47,6 +48,8 @@ pub struct SecureConfig {
     pub peer_fingerprint: Fingerprint,
     /// The certificate of this end.
     pub identity: Identity,
+    /// Encrypts RTP header extensions, too (RFC 9335). The peer must know it.
+    pub encrypts_extensions: bool,
     /// The part of this end in the handshake. The client also chooses among addresses (controls, in terms of ICE).
     pub role: Role,
 }
@@ -61,8 +64,8 @@ pub enum SecureEvent {
     NoRelay(SocketAddr),
     /// Packets go to this address from now on, directly or through a relay.
     PeerAddress(SocketAddr),
-    /// The peer is who it should be, and packets are encrypted.
-    Secured,
+    /// The peer is who it should be, and packets are encrypted. The peer shows the same words.
+    Secured(ShortAuthenticationString),
     /// No check of ICE was answered of late: the peer is gone, or its address changed. Packets of the inner endpoint are
     /// lost (RFC 7675 §5.1) until a check is answered again.
     Disconnected,
@@ -87,7 +90,12 @@ pub struct Refused {
 pub struct Secure<E> {
     inner: E,
     ice: IceAgent,
-    dtls: DtlsAssociation,
+    identity: Identity,
+    encrypts_extensions: bool,
+    peer_fingerprint: Fingerprint,
+    role: Role,
+    /// The handshake, which begins once an address pair carries packets: an end may wait for its peer for hours.
+    dtls: Option<DtlsAssociation>,
     srtp: Option<(Protector, Unprotector)>,
     gathering: Gathering,
     /// The system's time at [`Instant::ZERO`].
@@ -116,11 +124,14 @@ impl<E: Endpoint> Secure<E> {
         let mut ice = IceAgent::new(config.credentials);
         ice.set_controlling(config.role == Role::Client);
         ice.set_remote_credentials(config.peer_credentials);
-        let fingerprint = config.peer_fingerprint;
         let mut secure = Self {
             inner,
             ice,
-            dtls: DtlsAssociation::new(now, zero, config.role, &config.identity, fingerprint),
+            identity: config.identity,
+            encrypts_extensions: config.encrypts_extensions,
+            peer_fingerprint: config.peer_fingerprint,
+            role: config.role,
+            dtls: None,
             srtp: None,
             gathering: Gathering::new(now, bases(&config.candidates), config.servers),
             zero,
@@ -233,7 +244,8 @@ impl<E: Endpoint> Secure<E> {
     fn handle_dtls(&mut self, now: Instant, datagram: Datagram<'_>) {
         // A handshake costs more than a check: only an address that passed one may begin it.
         if self.ice.has_viable_remote_candidate(datagram.source) {
-            self.dtls.handle_datagram(now, datagram.payload);
+            self.begin_handshake(now)
+                .handle_datagram(now, datagram.payload);
             self.handle_connectivity(now);
         } else {
             self.refused.not_authentic += 1;
@@ -262,6 +274,18 @@ impl<E: Endpoint> Secure<E> {
             ..datagram
         };
         self.inner.handle_datagram(now, plain);
+    }
+
+    fn begin_handshake(&mut self, now: Instant) -> &mut DtlsAssociation {
+        self.dtls.get_or_insert_with(|| {
+            DtlsAssociation::new(
+                now,
+                self.zero,
+                self.role,
+                &self.identity,
+                self.peer_fingerprint,
+            )
+        })
     }
 
     fn system_time(&self, now: Instant) -> StdInstant {

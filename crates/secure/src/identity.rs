@@ -23,10 +23,20 @@ use x509_cert::time::Validity;
 const VALID_DAYS: u32 = 30;
 const DAY: Duration = Duration::from_secs(86_400);
 
+/// The last year that a certificate's time has two digits for (RFC 5280 §4.1.2.5.1).
+const LAST_YEAR_OF_UTC_TIME: u32 = 2_049;
+
 /// No certificate can be made.
 #[derive(Debug, Error)]
 #[error("cannot make a certificate: {0}")]
 pub struct IdentityError(String);
+
+impl IdentityError {
+    /// Takes the reason from a library.
+    pub(crate) fn new(reason: impl fmt::Display) -> Self {
+        Self(reason.to_string())
+    }
+}
 
 /// A self-signed certificate (ECDSA on P-256) and its private key.
 #[derive(Clone)]
@@ -42,13 +52,38 @@ impl Identity {
     ///
     /// Fails if the system has no random numbers.
     pub fn generate(now: SystemTime) -> Result<Self, IdentityError> {
-        let failed = |error: &dyn fmt::Display| IdentityError(error.to_string());
-        let key = SigningKey::try_generate().map_err(|error| failed(&error))?;
-        let serial = SigningKey::try_generate().map_err(|error| failed(&error))?;
-        let certificate = self_signed(&key, &serial.to_bytes()[..16], now);
-        let private_key = key.to_pkcs8_der().map_err(|error| failed(&error))?;
+        let key = SigningKey::try_generate().map_err(IdentityError::new)?;
+        let serial = SigningKey::try_generate().map_err(IdentityError::new)?;
+        Self::new(
+            &key,
+            &serial.to_bytes()[..16],
+            [now - DAY, now + VALID_DAYS * DAY],
+        )
+    }
+
+    /// Derives the key and the certificate, to the byte, from secret numbers. Of these the first is taken that is a key.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the library refuses the certificate.
+    pub(crate) fn derive(secret: impl Fn(u32) -> [u8; 32]) -> Result<Self, IdentityError> {
+        // One number of 2^32 is no key.
+        let key = (0..4).find_map(|count| SigningKey::from_slice(&secret(count)).ok());
+        let key = key.ok_or_else(|| IdentityError::new("no number is a key"))?;
+        let always = [0, LAST_YEAR_OF_UTC_TIME - 1_970]
+            .map(|years| SystemTime::UNIX_EPOCH + years * 365 * DAY);
+        Self::new(&key, &[1], always)
+    }
+
+    fn new(
+        key: &SigningKey,
+        serial: &[u8],
+        validity: [SystemTime; 2],
+    ) -> Result<Self, IdentityError> {
+        let certificate = self_signed(key, serial, validity).map_err(IdentityError::new)?;
+        let private_key = key.to_pkcs8_der().map_err(IdentityError::new)?;
         Ok(Self {
-            certificate: certificate.map_err(|error| failed(&error))?,
+            certificate,
             private_key: private_key.as_bytes().to_vec(),
         })
     }
@@ -59,14 +94,15 @@ impl Identity {
     }
 }
 
-fn self_signed(key: &SigningKey, serial: &[u8], now: SystemTime) -> builder::Result<Vec<u8>> {
+fn self_signed(
+    key: &SigningKey,
+    serial: &[u8],
+    [from, until]: [SystemTime; 2],
+) -> builder::Result<Vec<u8>> {
     let name = Name::from_str("CN=evenkeel")?;
     let public_key = key.verifying_key().to_public_key_der()?;
     let public_key = SubjectPublicKeyInfoOwned::try_from(public_key.as_bytes())?;
-    let validity = Validity::new(
-        (now - DAY).try_into()?,
-        (now + VALID_DAYS * DAY).try_into()?,
-    );
+    let validity = Validity::new(from.try_into()?, until.try_into()?);
     let serial = SerialNumber::new(serial)?;
     let builder = CertificateBuilder::new(SelfSigned(name), serial, validity, public_key)?;
     Ok(builder.build::<_, DerSignature>(key)?.to_der()?)

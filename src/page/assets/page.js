@@ -114,6 +114,14 @@ const charts = [...main, ...detailed];
 $("charts").prepend(...main.map((chart) => chart.element));
 $("detailed").append(...detailed.map((chart) => chart.element));
 
+const copy = $("invitation").querySelector("button");
+// Only a page of this machine, or one that came encrypted, may copy.
+copy.hidden = !navigator.clipboard;
+copy.addEventListener("click", async () => {
+  await navigator.clipboard.writeText(info.invitation);
+  set(copy, "Copied");
+});
+
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
   colours = palette();
   cursor.changed();
@@ -186,6 +194,7 @@ function nearest(t) {
 /** What is running. */
 function describe() {
   tellRun();
+  $("invitation").querySelector("code").textContent = info.invitation ?? "";
   document.title = `${info.source}, ${info.mode} – Evenkeel`;
   $("sent").hidden = info.mode === "recv";
   $("received").hidden = info.mode === "send";
@@ -210,6 +219,7 @@ function tellRun() {
 /** Everything that is said in words and numbers outside the charts. */
 function tell(sample) {
   badges(sample);
+  $("invitation").hidden = !info.invitation || sample.words !== null;
   warn(sample.warnings);
   // A sender may code pictures smaller at first, while its rate is low.
   if (!info.width) tellRun();
@@ -233,6 +243,7 @@ function badges(sample) {
       shown.push(["warn", `Deadline stretched to ${Math.round(sample.deadline_ms)}\u00a0ms`]);
     }
   }
+  if (connection === "live" && sample?.words) shown.push(["good", `Encrypted: ${sample.words}`]);
   if (connection === "live" && sample && sample.tolerated_loss !== null) {
     const percent = (sample.tolerated_loss * 100).toFixed(1);
     shown.push(sample.tolerated_loss > 0 ? ["warn", `Tolerates ${percent}\u00a0% loss, unlike RFC\u00a05348`] : ["plain", "Random loss: none found"]);

@@ -113,6 +113,16 @@ impl Payloads {
         Self { first, others }
     }
 
+    /// Adds a payload with its payload type, unless its codec is in the stream.
+    pub fn add(&mut self, payload_type: u8, payload: Payload) {
+        let mut codecs = [self.first]
+            .into_iter()
+            .chain(self.others.iter().map(|(_, it)| *it));
+        if codecs.all(|it| it.codec() != payload.codec()) {
+            self.others.push((payload_type, payload));
+        }
+    }
+
     /// Returns the payload of packets of this payload type. The session accepts payload types of the stream alone.
     pub(crate) fn of(&self, payload_type: u8) -> Payload {
         let other = self

@@ -5,7 +5,7 @@ use is::{IceAgentEvent, IceConnectionState};
 use tfrc::time::Instant;
 
 use super::{MAX_WAITING, Path, Secure, SecureEvent};
-use crate::dtls::DtlsEvent;
+use crate::dtls::{DtlsAssociation, DtlsEvent};
 use crate::srtp::{Protector, Unprotector};
 
 impl<E: Endpoint> Secure<E> {
@@ -14,7 +14,8 @@ impl<E: Endpoint> Secure<E> {
         self.check_paths(now);
         self.shake_hands(now);
         let ice = self.ice.poll_timeout().map(|at| self.own_time(at));
-        let dtls = self.dtls.poll_timeout().filter(|_| self.path.is_some());
+        let dtls = self.dtls.as_ref().filter(|_| self.path.is_some());
+        let dtls = dtls.and_then(DtlsAssociation::poll_timeout);
         let servers = self.gathering.poll_timeout();
         self.timeout = [ice, dtls, servers].into_iter().flatten().min();
     }
@@ -69,17 +70,18 @@ impl<E: Endpoint> Secure<E> {
 
     fn shake_hands(&mut self, now: Instant) {
         if let Some(path) = self.path {
-            self.dtls.handle_timeout(now);
-            while let Some(datagram) = self.dtls.poll_transmit() {
+            self.begin_handshake(now).handle_timeout(now);
+            while let Some(datagram) = self.dtls.as_mut().and_then(DtlsAssociation::poll_transmit) {
                 self.wait(path, datagram);
             }
         }
-        while let Some(event) = self.dtls.poll_event() {
+        while let Some(event) = self.dtls.as_mut().and_then(DtlsAssociation::poll_event) {
             self.events.push_back(match event {
                 DtlsEvent::Keys(keys) => {
-                    let srtp = (Protector::new(&keys.local), Unprotector::new(&keys.remote));
-                    self.srtp = Some(srtp);
-                    SecureEvent::Secured
+                    let protector = Protector::new(&keys.local)
+                        .with_encrypted_extensions(self.encrypts_extensions);
+                    self.srtp = Some((protector, Unprotector::new(&keys.remote)));
+                    SecureEvent::Secured(keys.words)
                 }
                 DtlsEvent::Closed => SecureEvent::Closed,
                 DtlsEvent::Failed(error) => SecureEvent::Failed(error),

@@ -31,8 +31,9 @@ impl<E: Endpoint> Secure<E> {
 
     /// Agrees on new keys, with a peer that may have a new certificate: its process began again, and the application
     /// allows that. The old keys are worth nothing from now on. [`restart_ice`](Self::restart_ice) follows.
-    pub fn renew_association(&mut self, now: Instant, peer_fingerprint: Fingerprint) {
-        self.dtls.renew(now, peer_fingerprint);
+    pub fn renew_association(&mut self, peer_fingerprint: Fingerprint) {
+        self.peer_fingerprint = peer_fingerprint;
+        self.dtls = None;
         self.srtp = None;
         self.path = None;
     }

@@ -87,6 +87,7 @@ impl World {
                 peer_candidates: [vec![host(addresses[1])], vec![]][own].clone(),
                 peer_fingerprint: identities[expected].fingerprint(),
                 identity: identities[own].clone(),
+                encrypts_extensions: true,
                 role: [Role::Client, Role::Server][own],
             };
             Secure::new(Instant::ZERO, zero, config, Talker::default())
@@ -165,8 +166,11 @@ fn two_ends_find_each_other_and_talk() {
         pass(datagram)
     });
     assert_eq!(in_the_clear, 0);
+    let mut words = Vec::new();
     for end in 0..2 {
-        assert!(world.events[end].contains(&SecureEvent::Secured));
+        let secured = world.events[end].iter();
+        let secured = secured.filter(|event| matches!(event, SecureEvent::Secured(_)));
+        words.extend(secured.cloned());
         let heard = world.heard(end);
         assert!(heard.len() > 70, "{}", heard.len());
         assert!(heard.iter().all(|packet| packet.ends_with(&[1, 2, 3, 4])));
@@ -177,6 +181,7 @@ fn two_ends_find_each_other_and_talk() {
             "{refused:?}"
         );
     }
+    assert!(words.len() == 2 && words[0] == words[1], "{words:?}");
 }
 
 #[test]

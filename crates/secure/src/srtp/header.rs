@@ -6,6 +6,13 @@ pub(super) const RTCP_CLEAR: usize = 8;
 /// The fixed part of an RTP header, in bytes (RFC 3550 §5.1).
 const RTP_FIXED: usize = 12;
 
+/// The bytes that stay in the clear where the header extension is encrypted: the fixed part, and profile and length of the
+/// extension (RFC 9335 §5).
+const CRYPTEX_CLEAR: usize = RTP_FIXED + 4;
+
+/// The profiles of header extensions (RFC 8285 §4), each with the one that says that the extension is encrypted (RFC 9335 §4).
+const PROFILES: [(u16, u16); 2] = [(0xBEDE, 0xC0DE), (0x1000, 0xC2DE)];
+
 /// The fields of an RTP header that SRTP uses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RtpHeader {
@@ -13,6 +20,8 @@ pub(super) struct RtpHeader {
     pub(super) sequence: u16,
     /// The length of the header in bytes, with contributing sources and extension.
     pub(super) len: usize,
+    /// The profile of the extension, of a packet that has one and no contributing sources.
+    profile: Option<u16>,
 }
 
 impl RtpHeader {
@@ -21,16 +30,54 @@ impl RtpHeader {
         let (fixed, _) = packet.split_first_chunk::<RTP_FIXED>()?;
         let [first, _, high, low, _, _, _, _, ssrc @ ..] = *fixed;
         let mut len = RTP_FIXED + 4 * usize::from(first & 0x0F);
+        let mut profile = None;
         if first & 0x10 != 0 {
-            let [_, _, high, low] = *packet.get(len..)?.first_chunk()?;
+            let [from_high, from_low, high, low] = *packet.get(len..)?.first_chunk()?;
+            profile = (len == RTP_FIXED).then_some(u16::from_be_bytes([from_high, from_low]));
             len += 4 + 4 * usize::from(u16::from_be_bytes([high, low]));
         }
         (len <= packet.len()).then_some(Self {
             ssrc: u32::from_be_bytes(ssrc),
             sequence: u16::from_be_bytes([high, low]),
             len,
+            profile,
         })
     }
+
+    /// Marks the extension as encrypted, if that is possible. A packet with contributing sources, as none of ours has them, keeps
+    /// its extension in the clear.
+    pub(super) fn mark_encrypted(&self, packet: &mut [u8]) -> bool {
+        let found = PROFILES
+            .iter()
+            .find(|(plain, _)| Some(*plain) == self.profile);
+        found.is_some_and(|(_, encrypted)| set_profile(packet, *encrypted))
+    }
+
+    /// Returns the profile that the extension has once it is decrypted; `None` if it is not encrypted.
+    pub(super) fn plain_profile(&self) -> Option<u16> {
+        let found = PROFILES
+            .iter()
+            .find(|(_, encrypted)| Some(*encrypted) == self.profile);
+        found.map(|(plain, _)| *plain)
+    }
+
+    /// Returns the number of bytes that stay in the clear.
+    pub(super) fn clear(&self, extension_is_encrypted: bool) -> usize {
+        if extension_is_encrypted {
+            CRYPTEX_CLEAR
+        } else {
+            self.len
+        }
+    }
+}
+
+/// Sets the profile of the extension of a packet without contributing sources.
+pub(super) fn set_profile(packet: &mut [u8], profile: u16) -> bool {
+    let place = packet.get_mut(RTP_FIXED..RTP_FIXED + 2);
+    place.is_some_and(|place| {
+        place.copy_from_slice(&profile.to_be_bytes());
+        true
+    })
 }
 
 /// Returns the SSRC of the first RTCP packet's sender, or `None` if the packet ends before.

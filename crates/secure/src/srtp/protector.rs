@@ -32,6 +32,7 @@ pub struct Protector {
     rtcp: SessionCipher,
     streams: Streams,
     next_rtcp_index: u64,
+    encrypts_extensions: bool,
 }
 
 impl Protector {
@@ -42,7 +43,15 @@ impl Protector {
             rtcp: key.rtcp_cipher(),
             streams: Streams::default(),
             next_rtcp_index: 0,
+            encrypts_extensions: false,
         }
+    }
+
+    /// Encrypts header extensions, too (RFC 9335), for a peer that knows it.
+    #[must_use]
+    pub fn with_encrypted_extensions(mut self, encrypted: bool) -> Self {
+        self.encrypts_extensions = encrypted;
+        self
     }
 
     /// Protects the RTP packet in the first `len` bytes of `buffer`, and returns its new length in bytes (RFC 3711 §3.3).
@@ -67,7 +76,8 @@ impl Protector {
             ssrc: header.ssrc,
             index,
         };
-        self.rtp.seal(id, packet, header.len, tag);
+        let is_encrypted = self.encrypts_extensions && header.mark_encrypted(packet);
+        self.rtp.seal(id, packet, header.clear(is_encrypted), tag);
         self.streams.insert(header.ssrc, index);
         Ok(end)
     }
@@ -116,6 +126,7 @@ impl Protector {
             rtcp,
             streams: Streams::default(),
             next_rtcp_index,
+            encrypts_extensions: false,
         }
     }
 }

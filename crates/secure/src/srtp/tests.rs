@@ -281,3 +281,58 @@ proptest! {
         prop_assert_eq!(opened(protected), Ok(plain));
     }
 }
+
+/// RFC 9335 Appendix A.1: AES in counter mode, extensions of one and of two bytes.
+#[test]
+fn encrypted_extensions_are_those_of_rfc_9335() {
+    let material = hex(
+        "e1f97a0d3e018be0d64fa32c06de4139 00000000000000000000000000000000
+        0ec675ad498afeebb6960b3aabe6 0000000000000000000000000000",
+    );
+    let key = MasterKeys::from_material(Profile::Aes128CmSha1_80, &material)
+        .unwrap()
+        .client;
+    let mut protector = Protector::new(&key).with_encrypted_extensions(true);
+    let mut unprotector = Unprotector::new(&key);
+    for (plain, protected) in [
+        (
+            "900f1235 decafbad cafebabe bede0001 51000200 abababab abababab abababab abababab",
+            "900f1235 decafbad cafebabe c0de0001 eb923652 51c3e036 f8de27e9 c27ee3e0 b4651d9f bc4218a7 0244522f 34a5",
+        ),
+        (
+            "900f1236 decafbad cafebabe 10000001 05020002 abababab abababab abababab abababab",
+            "900f1236 decafbad cafebabe c2de0001 4ed9cc4e 6a712b30 96c5ca77 339d4204 ce0d7739 6cab6958 5fbce381 94a5",
+        ),
+    ] {
+        let plain = hex(plain);
+        let sent = protect(&mut protector, &plain).unwrap();
+        assert_eq!(sent, hex(protected));
+        assert_eq!(unprotect(&mut unprotector, &sent), Ok(plain));
+    }
+}
+
+#[test]
+fn extensions_are_encrypted_where_they_can_be() {
+    for profile in PROFILES {
+        let key = key(profile, 7);
+        let mut protector = Protector::new(&key).with_encrypted_extensions(true);
+        let mut unprotector = Unprotector::new(&key);
+        let with_extension = rtp(1, 1, b"picture");
+        let sent = protect(&mut protector, &with_extension).unwrap();
+        assert_eq!(sent[12..16], [0xC0, 0xDE, 0, 1]);
+        assert_ne!(sent[16..20], with_extension[16..20]);
+        assert_eq!(unprotect(&mut unprotector, &sent), Ok(with_extension));
+        // A packet without an extension, and one with a contributing source.
+        let mut bare = rtp(1, 2, b"picture");
+        bare[0] = 0x80;
+        bare.drain(12..20);
+        let mut mixed = rtp(1, 3, b"picture");
+        mixed[0] = 0x91;
+        mixed.splice(12..12, [9, 9, 9, 9]);
+        for (packet, header) in [(bare, 12), (mixed, 24)] {
+            let sent = protect(&mut protector, &packet).unwrap();
+            assert_eq!(sent[..header], packet[..header]);
+            assert_eq!(unprotect(&mut unprotector, &sent), Ok(packet));
+        }
+    }
+}

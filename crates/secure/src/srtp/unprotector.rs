@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use super::cipher::{ENCRYPTED, Kind, PacketId, SessionCipher};
-use super::header::{RTCP_CLEAR, RtpHeader, rtcp_ssrc};
+use super::header::{RTCP_CLEAR, RtpHeader, rtcp_ssrc, set_profile};
 use super::keys::MasterKey;
 use super::streams::Streams;
 
@@ -51,7 +51,8 @@ impl Unprotector {
         }
     }
 
-    /// Decrypts an RTP packet in place, and returns its length without the tag in bytes (RFC 3711 §3.3).
+    /// Decrypts an RTP packet in place, and returns its length without the tag in bytes (RFC 3711 §3.3). A header extension that
+    /// says that it is encrypted is decrypted, too (RFC 9335).
     ///
     /// # Errors
     ///
@@ -68,14 +69,12 @@ impl Unprotector {
             ssrc: header.ssrc,
             index,
         };
-        open(
-            &self.rtp,
-            &mut self.rtp_streams,
-            id,
-            packet,
-            header.len,
-            tag,
-        )?;
+        let profile = header.plain_profile();
+        let clear = header.clear(profile.is_some());
+        open(&self.rtp, &mut self.rtp_streams, id, packet, clear, tag)?;
+        if let Some(profile) = profile {
+            set_profile(packet, profile);
+        }
         Ok(len)
     }
 

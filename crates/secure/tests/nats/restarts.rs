@@ -20,7 +20,7 @@ fn call_goes_on_in_another_network() {
         assert!(world.is_talking());
         for host in &world.hosts {
             let secured = host.events.iter();
-            let secured = secured.filter(|event| **event == SecureEvent::Secured);
+            let secured = secured.filter(|event| matches!(event, SecureEvent::Secured(_)));
             assert_eq!(secured.count(), 1, "the keys stay");
         }
     }
@@ -99,9 +99,9 @@ fn new_process_needs_the_application_to_agree() {
     assert!(world.heard(0) - before <= 2);
     assert_eq!(world.heard(1), 0);
     let known = other.identities[1].fingerprint();
-    world.hosts[0].end.renew_association(world.now, known);
+    world.hosts[0].end.renew_association(known);
     let known = world.identities[0].fingerprint();
-    world.hosts[1].end.renew_association(world.now, known);
+    world.hosts[1].end.renew_association(known);
     let nat = world.hosts[0].nat.take();
     world.restart_ice(0, world.hosts[0].address, nat);
     world.run(Duration::from_secs(5));
@@ -113,9 +113,9 @@ fn renewed_association_demands_the_new_fingerprint() {
     let mut world = World::new([behind(FULL_CONE), behind(FULL_CONE)]);
     world.run(Duration::from_secs(10));
     let stranger = identity().fingerprint();
-    world.hosts[0].end.renew_association(world.now, stranger);
+    world.hosts[0].end.renew_association(stranger);
     let known = world.identities[0].fingerprint();
-    world.hosts[1].end.renew_association(world.now, known);
+    world.hosts[1].end.renew_association(known);
     let nat = world.hosts[0].nat.take();
     world.restart_ice(0, world.hosts[0].address, nat);
     world.run(Duration::from_secs(10));

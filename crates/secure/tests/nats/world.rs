@@ -150,6 +150,7 @@ impl World {
                 peer_candidates: Vec::new(),
                 peer_fingerprint: identities[1 - own].fingerprint(),
                 identity: identities[own].clone(),
+                encrypts_extensions: true,
                 role: [Role::Client, Role::Server][own],
             };
             Host {

@@ -1,0 +1,292 @@
+//! An invitation: one line of text by which a person joins another's call.
+//!
+//! It has the inviter's addresses and fingerprint, and a secret. Whoever joins proves to know the secret by its certificate,
+//! whose key is derived from it, so that each end knows the other's fingerprint before they talk. ICE's passwords are derived
+//! from it too: an inviter answers nobody who does not know it.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::str::FromStr;
+
+use base64ct::{Base64Unpadded, Base64UrlUnpadded, Encoding as _};
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use is::{Candidate, CandidateKind, IceCreds};
+use sha2::{Digest as _, Sha256};
+use thiserror::Error;
+
+use crate::dtls::Role;
+use crate::endpoint::SecureConfig;
+use crate::identity::{Fingerprint, Identity, IdentityError};
+
+/// The word before the encoded bytes.
+const SCHEME: &str = "evenkeel:";
+
+/// The version of the format, which is the first byte.
+const VERSION: u8 = 1;
+
+/// The most addresses of an invitation, so that it fits a line of a chat.
+pub const MAX_ADDRESSES: usize = 8;
+
+const SECRET_LEN: usize = 16;
+const FINGERPRINT_LEN: usize = 32;
+const CHECKSUM_LEN: usize = 4;
+const HEADER_LEN: usize = 2 + SECRET_LEN + FINGERPRINT_LEN;
+
+/// The most bytes that an invitation encodes.
+const MAX_LEN: usize = HEADER_LEN + MAX_ADDRESSES * 19 + CHECKSUM_LEN;
+
+/// What the inviter does with media.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// It sends and receives.
+    Call,
+    /// It sends.
+    Send,
+    /// It receives.
+    Receive,
+}
+
+impl Purpose {
+    /// Returns what the other end does.
+    pub fn of_peer(self) -> Self {
+        match self {
+            Self::Call => Self::Call,
+            Self::Send => Self::Receive,
+            Self::Receive => Self::Send,
+        }
+    }
+}
+
+/// The reason for which a text is no invitation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum InvitationError {
+    /// The text does not begin with the scheme.
+    #[error("an invitation begins with {SCHEME}")]
+    NoScheme,
+    /// The text was cut off or changed.
+    #[error("the invitation is damaged: copy the whole line")]
+    Damaged,
+    /// The invitation is of a later version of the format.
+    #[error(
+        "the invitation is of version {0}, and this program reads version {VERSION}: update it"
+    )]
+    Version(u8),
+}
+
+/// What a joiner must know of an inviter.
+#[derive(Clone)]
+pub struct Invitation {
+    purpose: Purpose,
+    candidates: Vec<Candidate>,
+    fingerprint: Fingerprint,
+    secret: [u8; SECRET_LEN],
+}
+
+impl Invitation {
+    /// Makes an invitation with a new secret. Of more than [`MAX_ADDRESSES`] candidates it names the first.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the system has no random numbers.
+    pub fn new(
+        purpose: Purpose,
+        candidates: &[Candidate],
+        identity: &Identity,
+    ) -> Result<Self, IdentityError> {
+        let mut secret = [0; SECRET_LEN];
+        getrandom::fill(&mut secret).map_err(IdentityError::new)?;
+        let mut candidates = candidates.to_vec();
+        candidates.truncate(MAX_ADDRESSES);
+        Ok(Self {
+            purpose,
+            candidates,
+            fingerprint: identity.fingerprint(),
+            secret,
+        })
+    }
+
+    /// Returns what the inviter does with media.
+    pub fn purpose(&self) -> Purpose {
+        self.purpose
+    }
+
+    /// Returns the addresses of the inviter.
+    pub fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
+        self.candidates.iter().map(Candidate::addr)
+    }
+
+    /// Returns what the inviter, who has `identity`, must know before the joiner comes.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the joiner's certificate cannot be derived.
+    pub fn for_inviter(
+        &self,
+        identity: Identity,
+        candidates: Vec<Candidate>,
+    ) -> Result<SecureConfig, IdentityError> {
+        Ok(SecureConfig {
+            candidates,
+            servers: Vec::new(),
+            credentials: self.credentials("inviter"),
+            peer_credentials: self.credentials("joiner"),
+            peer_candidates: Vec::new(),
+            peer_fingerprint: self.joiner()?.fingerprint(),
+            identity,
+            encrypts_extensions: true,
+            role: Role::Server,
+        })
+    }
+
+    /// Returns what the joiner must know to reach the inviter.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the joiner's certificate cannot be derived.
+    pub fn for_joiner(&self, candidates: Vec<Candidate>) -> Result<SecureConfig, IdentityError> {
+        Ok(SecureConfig {
+            candidates,
+            servers: Vec::new(),
+            credentials: self.credentials("joiner"),
+            peer_credentials: self.credentials("inviter"),
+            peer_candidates: self.candidates.clone(),
+            peer_fingerprint: self.fingerprint,
+            identity: self.joiner()?,
+            encrypts_extensions: true,
+            role: Role::Client,
+        })
+    }
+
+    fn joiner(&self) -> Result<Identity, IdentityError> {
+        Identity::derive(|count| self.derive(&format!("joiner key {count}")))
+    }
+
+    fn credentials(&self, end: &str) -> IceCreds {
+        // RFC 8445 §5.3 asks for 24 and 128 bits; the alphabet is that of RFC 8839 §5.4.
+        let text = Base64Unpadded::encode_string;
+        IceCreds {
+            ufrag: text(&self.derive(&format!("{end} ufrag"))[..6]),
+            pass: text(&self.derive(&format!("{end} password"))[..24]),
+        }
+    }
+
+    /// Returns bytes that tell nothing of the secret to who does not know it (HMAC as a pseudorandom function, RFC 5869).
+    fn derive(&self, label: &str) -> [u8; 32] {
+        let mut mac = <Hmac<Sha256>>::new_from_slice(&self.secret).expect("HMAC takes any length");
+        mac.update(b"evenkeel invitation ");
+        mac.update(label.as_bytes());
+        mac.finalize().into_bytes().into()
+    }
+}
+
+impl fmt::Display for Invitation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let purpose = match self.purpose {
+            Purpose::Call => 0,
+            Purpose::Send => 1,
+            Purpose::Receive => 2,
+        };
+        let mut bytes = vec![VERSION, purpose];
+        bytes.extend(self.secret);
+        bytes.extend(self.fingerprint.as_bytes());
+        for candidate in &self.candidates {
+            let kind = match candidate.kind() {
+                CandidateKind::Host => 0,
+                CandidateKind::PeerReflexive | CandidateKind::ServerReflexive => 1,
+                CandidateKind::Relayed => 2,
+            };
+            let address = candidate.addr();
+            match address.ip() {
+                IpAddr::V4(ip) => {
+                    bytes.push(kind << 4 | 4);
+                    bytes.extend(ip.octets());
+                }
+                IpAddr::V6(ip) => {
+                    bytes.push(kind << 4 | 6);
+                    bytes.extend(ip.octets());
+                }
+            }
+            bytes.extend(address.port().to_be_bytes());
+        }
+        bytes.extend(checksum(&bytes));
+        write!(f, "{SCHEME}{}", Base64UrlUnpadded::encode_string(&bytes))
+    }
+}
+
+impl FromStr for Invitation {
+    type Err = InvitationError;
+
+    fn from_str(text: &str) -> Result<Self, InvitationError> {
+        let text = text.trim().strip_prefix(SCHEME);
+        let text = text.ok_or(InvitationError::NoScheme)?;
+        let mut buf = [0; MAX_LEN];
+        let bytes = Base64UrlUnpadded::decode(text, &mut buf);
+        let bytes = bytes.map_err(|_| InvitationError::Damaged)?;
+        let (body, sum) = bytes
+            .split_last_chunk::<CHECKSUM_LEN>()
+            .ok_or(InvitationError::Damaged)?;
+        if *sum != checksum(body) {
+            return Err(InvitationError::Damaged);
+        }
+        decode(body).ok_or_else(|| match body.first() {
+            Some(&version) if version != VERSION => InvitationError::Version(version),
+            _ => InvitationError::Damaged,
+        })
+    }
+}
+
+/// Decodes what is before the checksum.
+fn decode(body: &[u8]) -> Option<Invitation> {
+    let (&[VERSION, purpose], body) = body.split_first_chunk::<2>()? else {
+        return None;
+    };
+    let purpose = match purpose {
+        0 => Purpose::Call,
+        1 => Purpose::Send,
+        2 => Purpose::Receive,
+        _ => return None,
+    };
+    let (&secret, body) = body.split_first_chunk()?;
+    let (&fingerprint, mut body) = body.split_first_chunk::<FINGERPRINT_LEN>()?;
+    let mut candidates = Vec::new();
+    while let Some((&head, rest)) = body.split_first() {
+        let ip: IpAddr;
+        match head & 0xf {
+            4 => {
+                let (&octets, rest) = rest.split_first_chunk::<4>()?;
+                (ip, body) = (Ipv4Addr::from(octets).into(), rest);
+            }
+            6 => {
+                let (&octets, rest) = rest.split_first_chunk::<16>()?;
+                (ip, body) = (Ipv6Addr::from(octets).into(), rest);
+            }
+            _ => return None,
+        }
+        let (&port, rest) = body.split_first_chunk()?;
+        body = rest;
+        let address = SocketAddr::new(ip, u16::from_be_bytes(port));
+        // Only the joiner's own address would be the base, and nothing reads it.
+        let candidate = match head >> 4 {
+            0 => Candidate::host(address, "udp"),
+            1 => Candidate::server_reflexive(address, address, "udp"),
+            2 => Candidate::relayed(address, address, "udp"),
+            _ => return None,
+        };
+        candidates.push(candidate.ok()?);
+    }
+    Some(Invitation {
+        purpose,
+        candidates,
+        fingerprint: fingerprint.into(),
+        secret,
+    })
+}
+
+fn checksum(bytes: &[u8]) -> [u8; CHECKSUM_LEN] {
+    let [a, b, c, d, ..] = <[u8; 32]>::from(Sha256::digest(bytes));
+    [a, b, c, d]
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,212 @@
+//! How an end meets its peer: encrypted by an invitation, or in the clear at an address.
+
+use std::io::IsTerminal as _;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::{Duration, UNIX_EPOCH};
+
+use evenkeel_net::{Clock, Socket, local_addresses};
+use evenkeel_secure::endpoint::{Candidate, SecureConfig};
+use evenkeel_secure::identity::Identity;
+use evenkeel_secure::invitation::{Invitation, MAX_ADDRESSES, Purpose};
+use qrcode::QrCode;
+use qrcode::render::unicode::Dense1x2;
+
+use crate::address::HeardSources;
+use crate::failure::{self, Failure};
+use crate::outputs;
+use crate::wiring;
+
+/// The time within which an inviter must answer. It is there already, so that a way that carries packets is found in a few
+/// round trips; ICE's last check is sent within about half of this.
+const JOIN_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How an end meets its peer.
+pub(crate) enum Meeting<'a> {
+    /// In the clear. The peer's address, if the command line has one.
+    Plain(Option<&'a str>),
+    /// Encrypted: this end invites.
+    Invite,
+    /// Encrypted: this end was invited.
+    Join(Box<Invitation>),
+}
+
+impl<'a> Meeting<'a> {
+    /// Reads the argument of `call`, `send` or `recv`, an end of this purpose. `plain` says that media go in the clear.
+    pub(crate) fn of(
+        argument: Option<&'a str>,
+        plain: bool,
+        purpose: Purpose,
+    ) -> Result<Self, Failure> {
+        let is_invitation = argument.is_some_and(is_invitation);
+        match argument {
+            Some(_) if is_invitation && plain => Err(Failure::usage(
+                "an invitation is to an encrypted connection: leave out --plain",
+            )),
+            Some(text) if is_invitation => {
+                let invitation: Invitation = text.parse().map_err(Failure::usage)?;
+                let wanted = invitation.purpose().of_peer();
+                if wanted != purpose {
+                    return Err(Failure::usage(format!(
+                        "this invitation is of evenkeel {}: join it with evenkeel {} {text}",
+                        command(invitation.purpose()),
+                        command(wanted)
+                    )));
+                }
+                Ok(Self::Join(Box::new(invitation)))
+            }
+            _ if plain => Ok(Self::Plain(argument)),
+            None => Ok(Self::Invite),
+            Some(address) => Err(Failure::usage(format!(
+                "'{address}' is no invitation, and to an address media go in the clear: start evenkeel {} there and give the \
+                 invitation that it prints, or add --plain at both ends",
+                command(purpose.of_peer())
+            ))),
+        }
+    }
+
+    /// Returns the peer's address of the command line, in the clear.
+    pub(crate) fn address(&self) -> Result<&'a str, Failure> {
+        match self {
+            Self::Plain(Some(address)) => Ok(address),
+            _ => Err(Failure::usage(
+                "--plain: media go to an address; give the other end's, as in 192.0.2.7:5004",
+            )),
+        }
+    }
+
+    /// Returns the sources of `--from`, which only packets in the clear need.
+    pub(crate) fn heard(&self, from: Option<&str>) -> Result<Option<HeardSources>, Failure> {
+        match from {
+            Some(_) if !matches!(self, Self::Plain(_)) => Err(Failure::usage(
+                "--from is for --plain: an encrypted connection hears nobody but its peer; leave it out",
+            )),
+            from => from.map(wiring::heard).transpose(),
+        }
+    }
+
+    /// Binds the socket of an encrypted connection, any free port unless one is given; `None` in the clear.
+    ///
+    /// `option` names the address on the command line.
+    pub(crate) fn encrypted(
+        &self,
+        purpose: Purpose,
+        bind: Option<SocketAddr>,
+        option: &str,
+        clock: &Clock,
+    ) -> Result<Option<(Socket, Encrypted)>, Failure> {
+        if matches!(self, Self::Plain(_)) {
+            return Ok(None);
+        }
+        let socket = wiring::bind(bind.unwrap_or((Ipv6Addr::UNSPECIFIED, 0).into()), option)?;
+        let encrypted = match self {
+            Self::Join(invitation) => Encrypted::join(invitation, &socket)?,
+            _ => Encrypted::invite(purpose, &socket, clock)?,
+        };
+        Ok(Some((socket, encrypted)))
+    }
+}
+
+/// Returns true if a text is meant as an invitation.
+pub(crate) fn is_invitation(text: &str) -> bool {
+    text.trim_start().starts_with("evenkeel:")
+}
+
+/// Returns the command of an end of this purpose.
+fn command(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::Call => "call",
+        Purpose::Send => "send",
+        Purpose::Receive => "recv",
+    }
+}
+
+/// An encrypted connection that is to be made.
+pub(crate) struct Encrypted {
+    pub(crate) config: SecureConfig,
+    /// The invitation of an inviter.
+    pub(crate) invitation: Option<Invitation>,
+    /// The time within which the peer must be found, and where, for who was invited.
+    pub(crate) join: Option<(Duration, String)>,
+}
+
+impl Encrypted {
+    fn invite(purpose: Purpose, socket: &Socket, clock: &Clock) -> Result<Self, Failure> {
+        let identity = Identity::generate(UNIX_EPOCH + clock.unix_time(clock.now()));
+        let identity = identity.map_err(Failure::runtime)?;
+        let candidates = candidates(socket.local_address())?;
+        let invitation = Invitation::new(purpose, &candidates, &identity);
+        let invitation = invitation.map_err(Failure::runtime)?;
+        let config = invitation.for_inviter(identity, candidates);
+        Ok(Self {
+            config: config.map_err(Failure::runtime)?,
+            invitation: Some(invitation),
+            join: None,
+        })
+    }
+
+    fn join(invitation: &Invitation, socket: &Socket) -> Result<Self, Failure> {
+        let config = invitation.for_joiner(candidates(socket.local_address())?);
+        let addresses = invitation.addresses().map(|address| address.to_string());
+        let addresses: Vec<_> = addresses.collect();
+        Ok(Self {
+            config: config.map_err(Failure::runtime)?,
+            invitation: None,
+            join: Some((JOIN_TIMEOUT, addresses.join(" or "))),
+        })
+    }
+}
+
+/// Returns the command that follows an invitation.
+pub(crate) fn joining(invitation: &Invitation) -> String {
+    let command = command(invitation.purpose().of_peer());
+    format!("evenkeel {command} {invitation}")
+}
+
+/// Prints an invitation, and as a QR code if a person looks on.
+pub(crate) fn print(invitation: &Invitation, output_is_taken: bool) -> Result<(), Failure> {
+    let is_watched = std::io::stdout().is_terminal() && !output_is_taken;
+    if let Ok(code) = QrCode::new(invitation.to_string())
+        && is_watched
+    {
+        outputs::say(code.render::<Dense1x2>().build())?;
+    }
+    outputs::tell(
+        output_is_taken,
+        "the other end joins with this line, which works once:",
+    )?;
+    outputs::tell(output_is_taken, joining(invitation))
+}
+
+/// Warns that whoever is on the path sees the media, if there is a path.
+pub(crate) fn warn_in_the_clear(address: IpAddr) {
+    if !address.is_loopback() {
+        failure::warn(
+            "media go in the clear (--plain): who is on the path sees and can change them; without --plain they are encrypted",
+        );
+    }
+}
+
+/// Returns the addresses at which a peer may reach a socket that is bound to `local`.
+fn candidates(local: SocketAddr) -> Result<Vec<Candidate>, Failure> {
+    let ips = if local.ip().is_unspecified() {
+        let reached = local_addresses().into_iter();
+        let reached = reached.filter(|address| !address.is_link_local());
+        let mut ips: Vec<IpAddr> = reached.map(|address| address.ip).collect();
+        // A machine without a network can still call itself.
+        if ips.is_empty() {
+            ips = vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+        }
+        ips.retain(|ip| local.is_ipv6() || ip.is_ipv4());
+        ips.truncate(MAX_ADDRESSES);
+        ips
+    } else {
+        vec![local.ip()]
+    };
+    let candidate = |ip| Candidate::host(SocketAddr::new(ip, local.port()), "udp");
+    let candidates = ips.into_iter().map(candidate);
+    candidates.collect::<Result<_, _>>().map_err(|error| {
+        Failure::usage(format!(
+            "--bind {local}: a peer cannot reach it: {error}; name another address of this machine, or leave it out"
+        ))
+    })
+}

@@ -1,0 +1,148 @@
+//! The way between a call and its peer: in the clear, or encrypted.
+
+use std::collections::VecDeque;
+
+use evenkeel_media::call::Call;
+use evenkeel_net::Clock;
+use evenkeel_rtp::endpoint::{Datagram, Endpoint, Reason, Transmit};
+use evenkeel_secure::endpoint::{Secure, SecureConfig, SecureEvent};
+use tfrc::time::Instant;
+
+use super::call_endpoint::CallEndpoint;
+
+/// The most events that wait for the monitor. Each needs a packet of the authenticated peer.
+const MAX_EVENTS: usize = 64;
+
+/// Makes the call anew for each connection: its timers begin when the peer is there.
+type MakeCall = Box<dyn FnMut(Instant) -> Call + Send>;
+
+/// The endpoint of a call with what is between it and the network.
+pub(crate) struct Connection {
+    way: Way,
+    events: VecDeque<SecureEvent>,
+}
+
+enum Way {
+    Plain(Box<CallEndpoint>),
+    Secure {
+        secure: Box<Secure<CallEndpoint>>,
+        make_call: MakeCall,
+        is_open: bool,
+    },
+}
+
+impl Connection {
+    /// Creates a connection in the clear, which is open at once.
+    pub(crate) fn plain(endpoint: CallEndpoint) -> Self {
+        Self {
+            way: Way::Plain(Box::new(endpoint)),
+            events: VecDeque::new(),
+        }
+    }
+
+    /// Creates a connection that opens once the peer has proved who it is.
+    pub(crate) fn secure(
+        clock: &Clock,
+        config: SecureConfig,
+        endpoint: CallEndpoint,
+        make_call: MakeCall,
+    ) -> Self {
+        let secure = Secure::new(clock.now(), clock.system_zero(), config, endpoint);
+        Self {
+            way: Way::Secure {
+                secure: Box::new(secure),
+                make_call,
+                is_open: false,
+            },
+            events: VecDeque::new(),
+        }
+    }
+
+    /// Returns the endpoint of the call.
+    pub(crate) fn endpoint(&mut self) -> &mut CallEndpoint {
+        match &mut self.way {
+            Way::Plain(endpoint) => endpoint,
+            Way::Secure { secure, .. } => secure.inner_mut(),
+        }
+    }
+
+    /// Returns true if media reach the peer.
+    pub(crate) fn is_open(&self) -> bool {
+        match &self.way {
+            Way::Plain(_) => true,
+            Way::Secure { is_open, .. } => *is_open,
+        }
+    }
+
+    /// Returns what became of the encrypted connection since the last call.
+    pub(crate) fn take_events(&mut self) -> VecDeque<SecureEvent> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// Returns the packets that were refused because they were in the clear or not authentic.
+    pub(crate) fn refused(&self) -> u64 {
+        match &self.way {
+            Way::Plain(_) => 0,
+            Way::Secure { secure, .. } => {
+                let refused = secure.refused();
+                refused.not_authentic + refused.unknown
+            }
+        }
+    }
+
+    fn follow(&mut self, now: Instant) {
+        let Way::Secure {
+            secure,
+            make_call,
+            is_open,
+        } = &mut self.way
+        else {
+            return;
+        };
+        while let Some(event) = secure.poll_event() {
+            match event {
+                SecureEvent::Secured(_) => {
+                    secure.inner_mut().call = make_call(now);
+                    *is_open = true;
+                }
+                SecureEvent::Closed | SecureEvent::Failed(_) => *is_open = false,
+                _ => {}
+            }
+            if self.events.len() < MAX_EVENTS {
+                self.events.push_back(event);
+            }
+        }
+    }
+}
+
+impl Endpoint for Connection {
+    fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
+        match &mut self.way {
+            Way::Plain(endpoint) => endpoint.handle_datagram(now, datagram),
+            Way::Secure { secure, .. } => secure.handle_datagram(now, datagram),
+        }
+        self.follow(now);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        match &mut self.way {
+            Way::Plain(endpoint) => endpoint.handle_timeout(now),
+            Way::Secure { secure, .. } => secure.handle_timeout(now),
+        }
+        self.follow(now);
+    }
+
+    fn poll_transmit(&mut self, now: Instant, buf: &mut [u8]) -> Option<Transmit> {
+        match &mut self.way {
+            Way::Plain(endpoint) => endpoint.poll_transmit(now, buf),
+            Way::Secure { secure, .. } => secure.poll_transmit(now, buf),
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<(Instant, Reason)> {
+        match &self.way {
+            Way::Plain(endpoint) => endpoint.poll_timeout(),
+            Way::Secure { secure, .. } => secure.poll_timeout(),
+        }
+    }
+}

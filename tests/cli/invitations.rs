@@ -1,0 +1,109 @@
+//! Ends that meet by an invitation, encrypted.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::Child;
+
+use super::*;
+
+/// Starts an end that invites; returns it and its invitation.
+fn invites(words: &str) -> (Child, BufReader<std::process::ChildStdout>, String) {
+    let mut inviter = program(words)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("run the program");
+    let mut said = BufReader::new(inviter.stdout.take().expect("a pipe"));
+    let mut line = String::new();
+    while !line.contains("evenkeel:") {
+        line.clear();
+        assert!(
+            said.read_line(&mut line).expect("a pipe") > 0,
+            "no invitation"
+        );
+    }
+    let (_, invitation) = line.split_once(" evenkeel:").expect("a command first");
+    (inviter, said, format!("evenkeel:{}", invitation.trim()))
+}
+
+/// Returns the words that an end shows on standard error.
+fn words_of(said: &str) -> Option<&str> {
+    let (_, words) = said.split_once("the same words: ")?;
+    words.lines().next()
+}
+
+/// Runs an end that invites and one that joins, which are to show pictures and the same words.
+fn meet(first: &str, second: &str) {
+    let options = |command: &str| match command {
+        "recv" => "--headless --warmup 0",
+        _ => "--size 160x120 --headless --warmup 0",
+    };
+    let bind = if first == "recv" { "" } else { "--bind" };
+    let inviting = format!("{first} {bind} 127.0.0.1:0 {} --seconds 10", options(first));
+    let (inviter, mut said, invitation) = invites(&inviting);
+    let (second, codec) = second.split_once(' ').unwrap_or((second, ""));
+    let joining = format!(
+        "{second} {codec} {invitation} {} --seconds 5",
+        options(second)
+    );
+    let joined = run(&joining);
+    let mut rest = String::new();
+    said.read_to_string(&mut rest).expect("a pipe");
+    let invited = inviter.wait_with_output().expect("the inviter ends");
+    for (end, output) in [(first, &invited), (second, &joined)] {
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{end}: {said}");
+    }
+    let [one, other] = [&invited, &joined].map(|output| text(&output.stderr));
+    let words = words_of(&one).unwrap_or_default();
+    assert_eq!(words.split(' ').count(), 4, "{one}");
+    assert_eq!(Some(words), words_of(&other), "{other}");
+}
+
+#[test]
+fn both_ends_of_an_invitation_show_pictures_and_the_same_words() {
+    std::thread::scope(|scope| {
+        for (first, second) in [
+            ("call", "call --codec h264"),
+            ("recv", "send --codec h264"),
+            ("send", "recv"),
+        ] {
+            scope.spawn(move || meet(first, second));
+        }
+    });
+}
+
+#[test]
+fn wrong_invitation_is_refused_in_one_line() {
+    let (mut inviter, _said, invitation) = invites("recv 127.0.0.1:0 --headless --seconds 30");
+    for (words, named) in [
+        (format!("call {invitation}"), "evenkeel send"),
+        (format!("recv {invitation}"), "evenkeel send"),
+        (format!("send {invitation} --plain"), "--plain"),
+        (format!("send {}", &invitation[..40]), "copy the whole line"),
+        ("call 192.0.2.7".into(), "--plain"),
+        ("send 192.0.2.7:5004".into(), "evenkeel recv"),
+        ("call --from 192.0.2.7".into(), "--from"),
+        ("recv --from 192.0.2.7".into(), "--from"),
+        ("call --plain".into(), "address"),
+    ] {
+        refuses(&format!("{words} --headless"), &[named]);
+    }
+    inviter.kill().expect("it runs");
+    inviter.wait().expect("it runs");
+}
+
+/// Nothing that is not of the invitation is heard, and a person is told why.
+#[test]
+fn plain_rtp_is_not_heard_by_an_encrypted_end() {
+    let (free, address) = taken_port();
+    drop(free);
+    let (inviter, _said, _) = invites(&format!("recv {address} --headless --seconds 4 --warmup 0"));
+    let sent = run(&format!(
+        "send {address} --plain --size 160x120 --headless --seconds 2"
+    ));
+    assert_eq!(sent.status.code(), Some(0), "{}", text(&sent.stderr));
+    let output = inviter.wait_with_output().expect("the receiver ends");
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    assert!(said.contains("add --plain at this end"), "{said}");
+}
