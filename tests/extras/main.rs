@@ -1,6 +1,6 @@
 //! What needs more than Rust: `cargo test --release --features extras --test extras`.
 //!
-//! These run the program with real peers: ffmpeg, GStreamer, iperf3 and tshark. `.ci/run` installs them. A
+//! These run the program with real peers: ffmpeg, GStreamer, iperf3, tshark and coturn. `.ci/run` installs them. A
 //! missing tool is a failure, not a skip.
 
 mod camera_faults;
@@ -15,6 +15,7 @@ mod interop;
 mod link;
 mod link_faults;
 mod namespaces;
+mod nats;
 mod perf;
 mod perf_faults;
 mod perf_options;

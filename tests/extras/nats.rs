@@ -1,0 +1,199 @@
+//! Two secured ends behind two NATs of the kernel, one of them symmetric, and coturn between them. As root, with nftables.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::{Command, Stdio};
+use std::time::{Duration, SystemTime};
+
+use evenkeel_net::{Clock, Driver, Handle};
+use evenkeel_rtp::endpoint::{Datagram, Endpoint, Reason, Transmit};
+use evenkeel_secure::dtls::Role;
+use evenkeel_secure::endpoint::{
+    Account, Candidate, IceCreds, IceServer, PEER, Secure, SecureConfig, SecureEvent,
+};
+use evenkeel_secure::identity::Identity;
+use tfrc::Ecn;
+use tfrc::time::Instant;
+
+use crate::namespaces::{Cable, PUBLIC};
+use crate::support::{Running, Scratch, pause};
+
+/// The time between packets of an end.
+const INTERVAL: Duration = Duration::from_millis(2);
+
+/// Sends numbered packets, and counts those that arrive.
+#[derive(Default)]
+struct Talker {
+    next: Instant,
+    sent: u16,
+    heard: usize,
+}
+
+impl Endpoint for Talker {
+    fn handle_datagram(&mut self, _: Instant, _: Datagram<'_>) {
+        self.heard += 1;
+    }
+
+    fn handle_timeout(&mut self, _: Instant) {}
+
+    fn poll_transmit(&mut self, now: Instant, buf: &mut [u8]) -> Option<Transmit> {
+        if self.next > now {
+            return None;
+        }
+        self.next = now + INTERVAL;
+        self.sent = self.sent.wrapping_add(1);
+        let packet = buf.get_mut(..1_200)?;
+        packet.fill(0);
+        packet[..2].copy_from_slice(&[0x80, 96]);
+        packet[2..4].copy_from_slice(&self.sent.to_be_bytes());
+        Some(Transmit {
+            destination: PEER,
+            len: 1_200,
+            ecn: Ecn::NotEct,
+        })
+    }
+
+    fn poll_timeout(&self) -> Option<(Instant, Reason)> {
+        Some((self.next, Reason::Departure))
+    }
+}
+
+type End = Handle<Secure<Talker>>;
+
+/// Starts an end on each side, each with the credentials and the fingerprint of its peer, but no address.
+fn start(cable: &Cable) -> [End; 2] {
+    let identities = [(); 2].map(|()| Identity::generate(now()).expect("random numbers"));
+    let credentials = [(); 2].map(|()| IceCreds::new());
+    let clock = Clock::start();
+    let addresses = [Ipv4Addr::new(10, 0, 1, 2), Ipv4Addr::new(10, 0, 2, 2)];
+    [0, 1].map(|own: usize| {
+        let socket = cable.bind(["left", "right"][own], addresses[own]);
+        let candidate = Candidate::host(socket.local_address(), "udp");
+        let account = Account {
+            user: "user".into(),
+            password: "password".into(),
+        };
+        let config = SecureConfig {
+            candidates: vec![candidate.expect("an address of a host")],
+            servers: vec![IceServer {
+                address: SocketAddr::from((PUBLIC, 3_478)),
+                // The end on the right has a STUN server alone.
+                account: (own == 0).then_some(account),
+            }],
+            credentials: credentials[own].clone(),
+            peer_credentials: credentials[1 - own].clone(),
+            peer_candidates: Vec::new(),
+            peer_fingerprint: identities[1 - own].fingerprint(),
+            identity: identities[own].clone(),
+            encrypts_extensions: true,
+            role: [Role::Client, Role::Server][own],
+        };
+        let end = Secure::new(clock.now(), zero(), config, Talker::default());
+        Driver::spawn(clock.clone(), socket, end).expect("a thread")
+    })
+}
+
+#[expect(clippy::disallowed_methods, reason = "certificates begin today")]
+fn now() -> SystemTime {
+    SystemTime::now()
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the libraries count from a time of the system, whichever it is"
+)]
+fn zero() -> std::time::Instant {
+    std::time::Instant::now()
+}
+
+/// Starts coturn in the middle.
+fn relay(cable: &Cable, scratch: &Scratch) -> Running {
+    let mut coturn = Command::new("turnserver");
+    coturn.args([
+        "-n",
+        "--no-cli",
+        "--no-tls",
+        "--no-dtls",
+        "--log-file",
+        "stdout",
+    ]);
+    let public = Ipv4Addr::from(PUBLIC).to_string();
+    coturn.args(["--listening-ip", &public, "--relay-ip", &public]);
+    coturn.args([
+        "--lt-cred-mech",
+        "--realm",
+        "test",
+        "--user",
+        "user:password",
+    ]);
+    coturn.arg("--userdb").arg(scratch.file("users"));
+    coturn.arg("--pidfile").arg(scratch.file("pid"));
+    let mut coturn = cable.on("middle", &coturn);
+    Running::start(coturn.stdout(Stdio::null()).stderr(Stdio::null()))
+}
+
+/// The address at which each end sees its peer.
+type Peers = [Option<SocketAddr>; 2];
+
+/// Carries what each end finds out to its peer, until both have heard so many packets and see each other as wanted.
+fn talk_until(ends: &[End; 2], packets: usize, is_wanted: impl Fn(Peers) -> bool) {
+    let mut peers = [None; 2];
+    for _ in 0..600 {
+        let mut heard = [0; 2];
+        for own in 0..2 {
+            let mut events = Vec::new();
+            (heard[own], events) = ends[own]
+                .call(move |end, _| {
+                    events.extend(std::iter::from_fn(|| end.poll_event()));
+                    (end.inner().heard, events)
+                })
+                .expect("an end that runs");
+            for event in events {
+                match event {
+                    SecureEvent::LocalCandidate(candidate) => tell(&ends[1 - own], &candidate),
+                    SecureEvent::PeerAddress(address) => peers[own] = Some(address),
+                    _ => {}
+                }
+            }
+        }
+        if heard.iter().all(|heard| *heard >= packets) && is_wanted(peers) {
+            return;
+        }
+        pause(Duration::from_millis(100));
+    }
+    panic!("the ends do not hear each other as they should: {peers:?}");
+}
+
+/// Tells an end of an address of its peer, in SDP's words.
+fn tell(end: &End, candidate: &Candidate) {
+    let written = candidate.to_sdp_string();
+    let candidate = Candidate::from_sdp_string(&written).expect("a candidate");
+    end.post(move |end, now| end.add_peer_candidate(now, candidate))
+        .expect("an end that runs");
+}
+
+/// A NAT that gives each peer another port, and one that lets in only who was sent to: no packet passes but by the relay.
+#[test]
+fn coturn_relays_between_two_nats() {
+    let scratch = Scratch::new("nats");
+    let cable = Cable::with_nats(["masquerade fully-random", "masquerade"]);
+    let _relay = relay(&cable, &scratch);
+    let ends = start(&cable);
+    // The end on the left has the relay's address, at which the end on the right sees it.
+    talk_until(&ends, 1_000, |[_, of_right]| {
+        of_right.is_some_and(|address| address.ip() == Ipv4Addr::from(PUBLIC))
+    });
+}
+
+/// Two NATs that keep a host's port for all peers: coturn tells the ports, and packets go directly.
+#[test]
+fn stun_opens_two_nats_of_the_kernel() {
+    let scratch = Scratch::new("nats-direct");
+    let cable = Cable::with_nats(["masquerade", "masquerade"]);
+    let _relay = relay(&cable, &scratch);
+    let ends = start(&cable);
+    // The relay may be the first way that is found, and then is left.
+    let nats = [2, 1].map(|side| Ipv4Addr::new(203, 0, 112 + side, 2));
+    talk_until(&ends, 1_000, |peers| {
+        peers.map(|peer| peer.map(|peer| peer.ip())) == nats.map(|nat| Some(nat.into()))
+    });
+}
