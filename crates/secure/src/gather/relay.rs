@@ -136,7 +136,8 @@ impl Relay {
         }
         match client.poll(at) {
             TurnPollRet::WaitUntil(until) => {
-                self.timeout = own_time(until).max(now + CALL_INTERVAL);
+                // The library may give up an allocation and say so only when it is called the next time.
+                self.timeout = own_time(until).clamp(now + CALL_INTERVAL, now + RETRY_AFTER);
             }
             _ => is_lost = true,
         }

@@ -2,13 +2,16 @@
 
 use std::time::Duration;
 
+use evenkeel_secure::endpoint::SecureEvent;
+
 use crate::nat::{FULL_CONE, NatKind, PORT_RESTRICTED_CONE, RESTRICTED_CONE, SYMMETRIC};
+use crate::server::PASSWORD;
 use crate::world::{Place, World, behind};
 
 /// Runs two ends for 10 s. Returns whether they talk, and the bytes that peers sent to the relay.
-fn talk(nats: [NatKind; 2], has_account: bool) -> (bool, usize) {
+fn talk(nats: [NatKind; 2], password: Option<&'static str>) -> (bool, usize) {
     let mut places = nats.map(behind);
-    places[0].has_account = has_account;
+    places[0].password = password;
     let mut world = World::new(places);
     world.run(Duration::from_secs(10));
     (world.is_talking(), world.server.relayed)
@@ -19,7 +22,7 @@ fn cones_need_no_relay() {
     let cones = [FULL_CONE, RESTRICTED_CONE, PORT_RESTRICTED_CONE];
     for first in cones {
         for second in cones {
-            let (talks, _) = talk([first, second], false);
+            let (talks, _) = talk([first, second], None);
             assert!(talks, "{first:?} {second:?}");
         }
     }
@@ -30,7 +33,7 @@ fn cones_need_no_relay() {
 fn symmetric_nat_reaches_a_cone_without_relay() {
     for cone in [FULL_CONE, RESTRICTED_CONE] {
         for nats in [[SYMMETRIC, cone], [cone, SYMMETRIC]] {
-            let (talks, _) = talk(nats, false);
+            let (talks, _) = talk(nats, None);
             assert!(talks, "{nats:?}");
         }
     }
@@ -40,8 +43,8 @@ fn symmetric_nat_reaches_a_cone_without_relay() {
 fn two_symmetric_nats_need_the_relay() {
     for second in [SYMMETRIC, PORT_RESTRICTED_CONE] {
         for nats in [[SYMMETRIC, second], [second, SYMMETRIC]] {
-            assert_eq!(talk(nats, false), (false, 0), "{nats:?}");
-            let (talks, relayed) = talk(nats, true);
+            assert_eq!(talk(nats, None), (false, 0), "{nats:?}");
+            let (talks, relayed) = talk(nats, Some(PASSWORD));
             assert!(talks && relayed > 4_000, "{nats:?}: {relayed} bytes");
         }
     }
@@ -50,8 +53,8 @@ fn two_symmetric_nats_need_the_relay() {
 #[test]
 fn relay_is_left_where_a_direct_path_exists() {
     let mut places = [behind(FULL_CONE), behind(FULL_CONE)];
-    places[0].has_account = true;
-    places[1].has_account = true;
+    places[0].password = Some(PASSWORD);
+    places[1].password = Some(PASSWORD);
     let mut world = World::new(places);
     world.run(Duration::from_secs(10));
     let before = world.heard(0) + world.heard(1);
@@ -67,7 +70,7 @@ fn relay_is_left_where_a_direct_path_exists() {
 #[test]
 fn relayed_call_outlives_what_the_relay_grants() {
     let mut places = [behind(SYMMETRIC), behind(SYMMETRIC)];
-    places[0].has_account = true;
+    places[0].password = Some(PASSWORD);
     let mut world = World::new(places);
     for minute in 1..=35 {
         world.run(Duration::from_secs(60));
@@ -82,7 +85,7 @@ fn relayed_call_outlives_what_the_relay_grants() {
 #[test]
 fn relay_that_forgets_its_clients_is_asked_again() {
     let mut places = [behind(SYMMETRIC), behind(SYMMETRIC)];
-    places[0].has_account = true;
+    places[0].password = Some(PASSWORD);
     let mut world = World::new(places);
     world.run(Duration::from_secs(10));
     assert!(world.is_talking());
@@ -96,9 +99,22 @@ fn relay_that_forgets_its_clients_is_asked_again() {
 fn end_without_nat_needs_no_server() {
     let place = Place {
         nat: None,
-        has_account: false,
+        password: None,
     };
     let mut world = World::new([place, behind(SYMMETRIC)]);
     world.run(Duration::from_secs(10));
     assert!(world.is_talking());
+}
+
+#[test]
+fn wrong_password_is_reported_once() {
+    let mut place = behind(SYMMETRIC);
+    place.password = Some("wrong");
+    let mut world = World::new([place, behind(FULL_CONE)]);
+    world.run(Duration::from_secs(120));
+    assert!(world.is_talking(), "by its own address");
+    let events = &world.hosts[0].events;
+    let refusals = events.iter();
+    let refusals = refusals.filter(|event| matches!(event, SecureEvent::NoRelay(_)));
+    assert_eq!(refusals.count(), 1, "{events:?}");
 }

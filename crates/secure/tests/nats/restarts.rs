@@ -5,6 +5,7 @@ use std::time::Duration;
 use evenkeel_secure::endpoint::SecureEvent;
 
 use crate::nat::{FULL_CONE, Nat, PORT_RESTRICTED_CONE, SYMMETRIC};
+use crate::server::PASSWORD;
 use crate::world::{World, address, behind, identity};
 
 #[test]
@@ -58,7 +59,7 @@ fn suspended_peer_is_found_when_it_wakes() {
 #[test]
 fn suspended_end_behind_the_relay_is_found() {
     let mut places = [behind(SYMMETRIC), behind(SYMMETRIC)];
-    places[1].has_account = true;
+    places[1].password = Some(PASSWORD);
     for sleeper in 0..2 {
         let mut world = World::new(places);
         world.run(Duration::from_secs(10));

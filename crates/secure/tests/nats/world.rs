@@ -14,7 +14,7 @@ use tfrc::Ecn;
 use tfrc::time::Instant;
 
 use crate::nat::{Nat, NatKind};
-use crate::server::{PASSWORD, Server, USER};
+use crate::server::{Server, USER};
 
 /// The delay of the network one way.
 const DELAY: Duration = Duration::from_millis(20);
@@ -91,14 +91,14 @@ pub(crate) struct World {
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
     pub(crate) nat: Option<NatKind>,
-    /// Whether the end may use the relay.
-    pub(crate) has_account: bool,
+    /// The password for the relay, of an end that has one.
+    pub(crate) password: Option<&'static str>,
 }
 
 pub(crate) fn behind(nat: NatKind) -> Place {
     Place {
         nat: Some(nat),
-        has_account: false,
+        password: None,
     }
 }
 
@@ -135,9 +135,9 @@ impl World {
         let host = |own: usize| {
             let place = places[own];
             let address = place.nat.map_or(public[own], |_| private);
-            let account = place.has_account.then(|| Account {
+            let account = place.password.map(|password| Account {
                 user: USER.into(),
-                password: PASSWORD.into(),
+                password: password.into(),
             });
             let config = SecureConfig {
                 candidates: vec![host(address)],
