@@ -54,6 +54,16 @@ fn main() -> io::Result<()> {
     for (name, message) in perf_messages() {
         write("perf", name, &message)?;
     }
+    write("dtls", "handshake", &handshake())?;
+    write(
+        "srtp",
+        "rtp",
+        &[&[3, 4], &packet(&payloads[0])[..]].concat(),
+    )?;
+    write("srtp", "rtcp", &[&[9, 1], &control()[0].1[..]].concat())?;
+    for (name, record) in stun() {
+        write("stun", name, &record)?;
+    }
     write("files", "picture.jpg", &jfif::write(&image))?;
     write("files", "pictures.y4m", &pictures()?)?;
     write("files", "title.ts", &title())
@@ -65,6 +75,46 @@ fn write(target: &str, name: &str, bytes: &[u8]) -> io::Result<()> {
         .join(target);
     fs::create_dir_all(&folder)?;
     fs::write(folder.join(name), bytes)
+}
+
+/// Two ends of DTLS that hear all of each other, but for a datagram that is repeated and one that is bent.
+fn handshake() -> Vec<u8> {
+    let deliver = |to: u8| [to, 5, 0, 0];
+    let mut steps: Vec<u8> = [deliver(1), deliver(0)].concat().repeat(12);
+    steps.extend([2, 0, 0, 0, 4, 0, 0, 2, 30, 1]);
+    steps.extend([deliver(1), deliver(0)].concat().repeat(12));
+    steps
+}
+
+/// STUN to an end: from its servers a mapped address and a demand for credentials, from a peer a request without keys.
+fn stun() -> [(&'static str, Vec<u8>); 3] {
+    const HEADER: [u8; 16] = [
+        0x21, 0x12, 0xA4, 0x42, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,
+    ];
+    let message = |kind: [u8; 2], attributes: &[u8]| {
+        let len = u16::try_from(attributes.len()).expect("a short message");
+        [&kind, &len.to_be_bytes(), &HEADER[..], attributes].concat()
+    };
+    let record = |from: u8, message: &[u8]| {
+        let len = u16::try_from(message.len()).expect("a short message");
+        [&[from, 4], &len.to_be_bytes(), message].concat()
+    };
+    let mapped = [0, 0x20, 0, 8, 0, 1, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66];
+    let mut unauthorized = vec![0, 9, 0, 4, 0, 0, 4, 1];
+    unauthorized.extend(*b"\x00\x14\x00\x04test\x00\x15\x00\x08nonce-01");
+    let request = *b"\x00\x06\x00\x09here:peer\0\0\0\x00\x24\x00\x04\x01\x02\x03\x04";
+    let integrity = [&[0, 8, 0, 20][..], &[7; 20]].concat();
+    [
+        ("mapped", record(1, &message([1, 1], &mapped))),
+        (
+            "unauthorized",
+            record(1, &message([1, 0x13], &unauthorized)).repeat(2),
+        ),
+        (
+            "request",
+            record(0, &message([0, 1], &[&request[..], &integrity].concat())),
+        ),
+    ]
 }
 
 /// MPEG-TS of a second: a clock reference every tenth, and four tables with pictures that depend on none before.

@@ -2,6 +2,7 @@
 //! too, on the stable compiler (`tests/seeds.rs`).
 #![forbid(unsafe_code)]
 
+pub mod dtls;
 pub mod dv_payload;
 pub mod experiment;
 pub mod files;
@@ -17,6 +18,8 @@ pub mod rtcp;
 pub mod rtp;
 pub mod sdp;
 pub mod session;
+pub mod srtp;
+pub mod stun;
 
 use std::time::Duration;
 
@@ -30,7 +33,8 @@ use tfrc::time::Instant;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets, by the names of their files in `fuzz_targets` and of their folders in `seeds`.
-pub const TARGETS: [Target; 15] = [
+pub const TARGETS: [Target; 18] = [
+    ("dtls", dtls::check),
     ("dv_payload", dv_payload::check),
     ("experiment", experiment::check),
     ("files", files::check),
@@ -46,6 +50,8 @@ pub const TARGETS: [Target; 15] = [
     ("rtp", rtp::check),
     ("sdp", sdp::check),
     ("session", session::check),
+    ("srtp", srtp::check),
+    ("stun", stun::check),
 ];
 
 /// Anything from a nanosecond to 39 hours, short and long equally likely.
@@ -59,6 +65,30 @@ impl Span {
     fn duration(self) -> Duration {
         Duration::from_nanos(u64::from(self.mantissa) << (self.exponent % 32))
     }
+}
+
+/// A step of a target whose seeds are written by hand: a byte that says what happens, a wait, and bytes.
+struct Record<'a> {
+    what: u8,
+    wait: Duration,
+    bytes: &'a [u8],
+}
+
+/// Reads records: what happens, the wait as a power of two in milliseconds, a length of two bytes, and as many bytes.
+fn records(mut data: &[u8]) -> impl Iterator<Item = Record<'_>> {
+    std::iter::from_fn(move || {
+        let [what, wait, high, low, after @ ..] = data else {
+            return None;
+        };
+        let len = usize::from(u16::from_be_bytes([*high, *low]));
+        let bytes;
+        (bytes, data) = after.split_at(after.len().min(len));
+        Some(Record {
+            what: *what,
+            wait: Duration::from_millis((1 << (wait % 24)) - 1),
+            bytes,
+        })
+    })
 }
 
 /// Gives a packet of media as a session hands it out.
