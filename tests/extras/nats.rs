@@ -88,7 +88,7 @@ fn start(cable: &Cable) -> [End; 2] {
             role: [Role::Client, Role::Server][own],
         };
         let end = Secure::new(clock.now(), zero(), config, Talker::default());
-        Driver::spawn(clock.clone(), socket, end).expect("a thread")
+        Driver::spawn(clock, socket, end).expect("a thread")
     })
 }
 
