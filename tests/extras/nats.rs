@@ -87,7 +87,7 @@ fn start(cable: &Cable) -> [End; 2] {
             encrypts_extensions: true,
             role: [Role::Client, Role::Server][own],
         };
-        let end = Secure::new(clock.now(), zero(), config, Talker::default());
+        let end = Secure::new(clock.now(), clock.system_zero(), config, Talker::default());
         Driver::spawn(clock, socket, end).expect("a thread")
     })
 }
@@ -95,14 +95,6 @@ fn start(cable: &Cable) -> [End; 2] {
 #[expect(clippy::disallowed_methods, reason = "certificates begin today")]
 fn now() -> SystemTime {
     SystemTime::now()
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the libraries count from a time of the system, whichever it is"
-)]
-fn zero() -> std::time::Instant {
-    std::time::Instant::now()
 }
 
 /// Starts coturn in the middle.

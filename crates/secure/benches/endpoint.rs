@@ -1,7 +1,7 @@
 //! Time of a packet of 1,200 bytes from an endpoint through a socket to its peer, in the clear and secured, 16 a call.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
@@ -65,13 +65,13 @@ struct Pair<E> {
 }
 
 impl<E: Endpoint> Pair<E> {
-    fn new(ends: impl FnOnce(Instant, [SocketAddr; 2]) -> [E; 2]) -> Self {
+    fn new(ends: impl FnOnce(&Clock, [SocketAddr; 2]) -> [E; 2]) -> Self {
         let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let sockets = [(); 2].map(|()| Socket::bind(any).expect("a port"));
         let clock = Clock::start();
         let addresses = [0, 1].map(|end: usize| sockets[end].local_address());
         Self {
-            ends: ends(clock.now(), addresses),
+            ends: ends(&clock, addresses),
             sockets,
             clock,
             batch: ReceiveBatch::new(),
@@ -175,13 +175,9 @@ fn secured(bencher: Bencher<'_, '_>) {
         .bench_local(|| pair.carry(Secure::inner_mut));
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "certificates begin today, and the libraries count from a time of the system"
-)]
-fn secured_ends(now: Instant, addresses: [SocketAddr; 2]) -> [Secure<Source>; 2] {
-    let identities =
-        [(); 2].map(|()| Identity::generate(SystemTime::now()).expect("random numbers"));
+fn secured_ends(clock: &Clock, addresses: [SocketAddr; 2]) -> [Secure<Source>; 2] {
+    let at = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
+    let identities = [(); 2].map(|()| Identity::generate(at).expect("random numbers"));
     let credentials = [(); 2].map(|()| IceCreds::new());
     let host = |address| Candidate::host(address, "udp").expect("an address of a host");
     [0, 1].map(|own: usize| {
@@ -196,7 +192,6 @@ fn secured_ends(now: Instant, addresses: [SocketAddr; 2]) -> [Secure<Source>; 2]
             encrypts_extensions: true,
             role: [Role::Client, Role::Server][own],
         };
-        let zero = std::time::Instant::now();
-        Secure::new(now, zero, config, source(PEER))
+        Secure::new(clock.now(), clock.system_zero(), config, source(PEER))
     })
 }
