@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Instant as StdInstant;
 
 use evenkeel_rtp::endpoint::{Datagram, Endpoint, MAX_DATAGRAM, Reason, Transmit};
-use is::stun::{StunMessage, StunPacket};
+use is::stun::{StunMessage, StunPacket, TransId};
 pub use is::{Candidate, IceCreds};
 use is::{CandidateKind, IceAgent, Protocol};
 pub use restart::IceRestart;
@@ -30,6 +30,9 @@ const MAX_WAITING: usize = 256;
 
 /// The most addresses of a peer: as many as ICE has pairs (RFC 8445 §6.1.2.5). A peer might otherwise fill the memory.
 const MAX_PEER_CANDIDATES: usize = 100;
+
+/// The most checks of ICE that are remembered: as many as ICE remembers, 9 of each of 100 pairs, and more.
+const MAX_CHECKS: usize = 1_024;
 
 /// What an end must know of itself and of its peer before they talk.
 #[derive(Clone)]
@@ -102,6 +105,8 @@ pub struct Secure<E> {
     zero: StdInstant,
     path: Option<Path>,
     peer_candidates: HashSet<(SocketAddr, CandidateKind)>,
+    /// The latest checks of ICE, each with the path that it took.
+    checks: VecDeque<(TransId, Path)>,
     waiting: VecDeque<(Path, Vec<u8>)>,
     events: VecDeque<SecureEvent>,
     refused: Refused,
@@ -137,6 +142,7 @@ impl<E: Endpoint> Secure<E> {
             zero,
             path: None,
             peer_candidates: HashSet::new(),
+            checks: VecDeque::new(),
             waiting: VecDeque::new(),
             events: VecDeque::new(),
             refused: Refused::default(),
@@ -205,10 +211,13 @@ impl<E: Endpoint> Secure<E> {
             self.refused.unknown += 1;
             return;
         };
-        // A request from a new address gives the peer one more.
         let is_admitted = self.ice.accepts_message(&message)
-            && (!message.is_binding_request()
-                || self.admits(datagram.source, CandidateKind::PeerReflexive));
+            && if message.is_binding_request() {
+                // A request from a new address gives the peer one more.
+                self.admits(datagram.source, CandidateKind::PeerReflexive)
+            } else {
+                self.is_symmetric(message.trans_id(), at_relay, datagram.source)
+            };
         if !is_admitted {
             self.refused.not_authentic += 1;
             return;
@@ -222,6 +231,16 @@ impl<E: Endpoint> Secure<E> {
         let at = self.system_time(now);
         self.ice.handle_packet(at, packet);
         self.handle_connectivity(now);
+    }
+
+    /// Returns true if an answer takes the path of its check back (RFC 8445 §7.2.5.2.1). Whoever repeats a check towards another
+    /// address would otherwise make packets go where nobody answered.
+    fn is_symmetric(&self, id: TransId, at_relay: Option<SocketAddr>, source: SocketAddr) -> bool {
+        let check = self.checks.iter().rfind(|(check, _)| *check == id);
+        check.is_some_and(|(_, path)| {
+            let relay = Some(path.source).filter(|source| self.gathering.is_relayed(*source));
+            path.destination == source && relay == at_relay
+        })
     }
 
     /// Handles a packet of the peer, or of anyone who claims to be the peer, by its first byte (RFC 7983 §7).
@@ -304,6 +323,7 @@ impl<E: Endpoint> Endpoint for Secure<E> {
             .handle_datagram(now, datagram.source, datagram.payload);
         match arrival {
             Arrival::Direct => self.handle_packet(now, None, datagram),
+            Arrival::Unknown => self.refused.unknown += 1,
             Arrival::Handled => self.handle_connectivity(now),
             Arrival::Relayed(relay, data) => {
                 let datagram = Datagram {

@@ -1,10 +1,11 @@
 //! Lets the servers, ICE and DTLS act, and takes over what they put out.
 
 use evenkeel_rtp::endpoint::Endpoint;
+use is::stun::StunMessage;
 use is::{IceAgentEvent, IceConnectionState};
 use tfrc::time::Instant;
 
-use super::{MAX_WAITING, Path, Secure, SecureEvent};
+use super::{MAX_CHECKS, MAX_WAITING, Path, Secure, SecureEvent};
 use crate::dtls::{DtlsAssociation, DtlsEvent};
 use crate::srtp::{Protector, Unprotector};
 
@@ -64,6 +65,14 @@ impl<E: Endpoint> Secure<E> {
                 source: transmit.source,
                 destination: transmit.destination,
             };
+            if let Ok(message) = StunMessage::parse(&transmit.contents)
+                && message.is_binding_request()
+            {
+                if self.checks.len() == MAX_CHECKS {
+                    self.checks.pop_front();
+                }
+                self.checks.push_back((message.trans_id(), path));
+            }
             self.wait(path, transmit.contents.into());
         }
     }

@@ -64,8 +64,11 @@ impl Output {
 
 /// Where a datagram came from.
 pub(crate) enum Arrival<'a> {
-    /// From any other address than a server's, or of a protocol that the server does not use.
+    /// From any other address than a server's.
     Direct,
+    /// From a server, but neither an answer nor a peer's packet. No peer has the address of a server: to believe so would
+    /// turn packets that are repeated on the way from the server into a path.
+    Unknown,
     /// From a server, for this module alone.
     Handled,
     /// From a peer, through the relay that has this address for this end.
@@ -146,7 +149,7 @@ impl Gathering {
                 FromRelay::Unknown => {}
             }
         }
-        Arrival::Direct
+        Arrival::Unknown
     }
 
     pub(crate) fn handle_timeout(&mut self, now: Instant) {

@@ -21,6 +21,10 @@ const RETRY_AFTER: Duration = Duration::from_secs(15);
 /// The least time between two calls of the library, which at times asks to be called at once.
 const CALL_INTERVAL: Duration = Duration::from_millis(5);
 
+/// The time after which a relay that takes back what it granted, and grants it to nobody again, has lost the allocation: it was
+/// started anew. Anyone can make it refuse one request, by damaging the request.
+const LOST_AFTER: Duration = Duration::from_secs(5);
+
 /// The most hosts that may send through the relay: as many as ICE has pairs (RFC 8445 §6.1.2.5).
 const MAX_PERMISSIONS: usize = 100;
 
@@ -34,6 +38,8 @@ pub(super) struct Relay {
     pub(super) address: Option<SocketAddr>,
     /// The hosts that may send through the relay.
     granted: HashSet<IpAddr>,
+    /// When the relay began to refuse what it had granted.
+    refused_since: Option<Instant>,
     /// True once a failure was reported.
     has_failed: bool,
     timeout: Instant,
@@ -71,6 +77,7 @@ impl Relay {
             client: None,
             address: None,
             granted: HashSet::new(),
+            refused_since: None,
             has_failed: false,
             timeout: now,
         }
@@ -125,9 +132,12 @@ impl Relay {
                 TurnEvent::AllocationCreateFailed(_) => is_lost = true,
                 TurnEvent::PermissionCreated(_, host) => {
                     self.granted.insert(host);
+                    self.refused_since = None;
                 }
-                // A relay that takes back what it granted has lost the allocation: it was started anew.
-                TurnEvent::PermissionCreateFailed(_, host) => is_lost |= self.granted.remove(&host),
+                TurnEvent::PermissionCreateFailed(_, host) if self.granted.contains(&host) => {
+                    let since = self.refused_since.get_or_insert(now);
+                    is_lost |= *since + LOST_AFTER <= now;
+                }
                 _ => {}
             }
         }
@@ -145,6 +155,7 @@ impl Relay {
             self.client = None;
             self.address = None;
             self.granted.clear();
+            self.refused_since = None;
             self.timeout = now + RETRY_AFTER;
             if !self.has_failed {
                 output.failed.push_back(self.server);

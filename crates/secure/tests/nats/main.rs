@@ -1,5 +1,6 @@
 //! Two secured ends behind NATs of each kind, with STUN and TURN servers, in virtual time.
 
+mod attacker;
 mod nat;
 mod paths;
 mod restarts;

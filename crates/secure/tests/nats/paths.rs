@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use evenkeel_secure::endpoint::SecureEvent;
 
+use crate::attacker::Attacker;
 use crate::nat::{FULL_CONE, NatKind, PORT_RESTRICTED_CONE, RESTRICTED_CONE, SYMMETRIC};
 use crate::server::PASSWORD;
 use crate::world::{Place, World, behind};
@@ -117,4 +118,34 @@ fn wrong_password_is_reported_once() {
     let refusals = events.iter();
     let refusals = refusals.filter(|event| matches!(event, SecureEvent::NoRelay(_)));
     assert_eq!(refusals.count(), 1, "{events:?}");
+}
+
+/// Each packet comes after four that an attacker made. Among them are checks of ICE that are repeated elsewhere, and answers
+/// that come back from there: they make no path.
+#[test]
+fn attacker_on_the_path_moves_no_call() {
+    let mut relayed = [behind(SYMMETRIC), behind(SYMMETRIC)];
+    relayed[0].password = Some(PASSWORD);
+    for places in [relayed, [behind(FULL_CONE), behind(RESTRICTED_CONE)]] {
+        survive_attacker(World::new(places));
+    }
+}
+
+fn survive_attacker(mut world: World) {
+    world.run(Duration::from_secs(10));
+    let before = [world.heard(0), world.heard(1)];
+    let found = [0, 1].map(|own: usize| Some(world.hosts[own].events.len()));
+    world.attacker = Some(Attacker::default());
+    // The relay's first refresh, after four minutes, is beyond: what it answers to damaged requests is not authenticated.
+    world.run(Duration::from_secs(200));
+    assert!(world.is_talking());
+    for (own, before) in before.iter().enumerate() {
+        let heard = world.heard(own) - before;
+        assert!((3_999..=4_001).contains(&heard), "{heard} packets");
+        let events = &world.hosts[own].events;
+        let last = events
+            .iter()
+            .rposition(|event| matches!(event, SecureEvent::PeerAddress(_)));
+        assert!(last < found[own], "{events:?}");
+    }
 }

@@ -57,7 +57,7 @@ impl Server {
         destination: SocketAddr,
         payload: &[u8],
     ) -> Vec<Departure> {
-        self.in_channels += usize::from(matches!(payload[0], 64..=79));
+        self.in_channels += usize::from(matches!(payload.first(), Some(64..=79)));
         if destination != self.address {
             self.relayed += payload.len();
         } else if let Some(answer) = binding(source, payload) {

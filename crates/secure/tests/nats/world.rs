@@ -13,6 +13,7 @@ use evenkeel_secure::identity::Identity;
 use tfrc::Ecn;
 use tfrc::time::Instant;
 
+use crate::attacker::Attacker;
 use crate::nat::{Nat, NatKind};
 use crate::server::{Server, USER};
 
@@ -83,6 +84,8 @@ pub(crate) struct World {
     pub(crate) identities: [Identity; 2],
     /// Departures on the public network: arrival, source, destination, payload.
     travelling: VecDeque<(Instant, SocketAddr, SocketAddr, Vec<u8>)>,
+    /// An attacker who sees all that passes.
+    pub(crate) attacker: Option<Attacker>,
     /// When which end hears of which address of its peer.
     signalled: VecDeque<(Instant, usize, Candidate)>,
 }
@@ -169,6 +172,7 @@ impl World {
             now: Instant::ZERO,
             identities,
             travelling: VecDeque::new(),
+            attacker: None,
             signalled: VecDeque::new(),
         };
         for own in 0..2 {
@@ -271,6 +275,11 @@ impl World {
     fn send(&mut self, departures: Vec<(SocketAddr, SocketAddr, Vec<u8>)>) {
         for (source, destination, payload) in departures {
             let at = self.now + DELAY;
+            if let Some(attacker) = &mut self.attacker {
+                for forged in attacker.forge(&payload) {
+                    self.travelling.push_back((at, source, destination, forged));
+                }
+            }
             self.travelling
                 .push_back((at, source, destination, payload));
         }
