@@ -7,7 +7,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use evenkeel_net::{Clock, Socket, local_addresses};
 use evenkeel_secure::endpoint::{Candidate, SecureConfig};
 use evenkeel_secure::identity::Identity;
-use evenkeel_secure::invitation::{Invitation, MAX_ADDRESSES, Purpose};
+use evenkeel_secure::invitation::{Invitation, MAX_ADDRESSES, Purpose, Reply};
 use qrcode::QrCode;
 use qrcode::render::unicode::Dense1x2;
 
@@ -16,9 +16,9 @@ use crate::failure::{self, Failure};
 use crate::outputs;
 use crate::wiring;
 
-/// The time within which an inviter must answer. It is there already, so that a way that carries packets is found in a few
-/// round trips; ICE's last check is sent within about half of this.
-const JOIN_TIMEOUT: Duration = Duration::from_secs(30);
+/// The time within which an inviter must answer. A way that carries packets is found in a few round trips; the rest is for a
+/// person who pastes a reply.
+const JOIN_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// How an end meets its peer.
 pub(crate) enum Meeting<'a> {
@@ -120,13 +120,24 @@ fn command(purpose: Purpose) -> &'static str {
     }
 }
 
+/// What an end that was invited waits for.
+#[derive(Debug)]
+pub(crate) struct Join {
+    /// The time within which the inviter must answer.
+    pub(crate) timeout: Duration,
+    /// The inviter's addresses, in words.
+    pub(crate) addresses: String,
+    /// The line that lets the inviter find this end.
+    pub(crate) reply: String,
+}
+
 /// An encrypted connection that is to be made.
 pub(crate) struct Encrypted {
     pub(crate) config: SecureConfig,
     /// The invitation of an inviter.
     pub(crate) invitation: Option<Invitation>,
-    /// The time within which the peer must be found, and where, for who was invited.
-    pub(crate) join: Option<(Duration, String)>,
+    /// What an end that was invited waits for.
+    pub(crate) join: Option<Join>,
 }
 
 impl Encrypted {
@@ -145,13 +156,19 @@ impl Encrypted {
     }
 
     fn join(invitation: &Invitation, socket: &Socket) -> Result<Self, Failure> {
-        let config = invitation.for_joiner(candidates(socket.local_address())?);
+        let candidates = candidates(socket.local_address())?;
+        let reply = Reply(candidates.clone()).to_string();
+        let config = invitation.for_joiner(candidates);
         let addresses = invitation.addresses().map(|address| address.to_string());
         let addresses: Vec<_> = addresses.collect();
         Ok(Self {
             config: config.map_err(Failure::runtime)?,
             invitation: None,
-            join: Some((JOIN_TIMEOUT, addresses.join(" or "))),
+            join: Some(Join {
+                timeout: JOIN_TIMEOUT,
+                addresses: addresses.join(" or "),
+                reply,
+            }),
         })
     }
 }

@@ -9,6 +9,7 @@ mod live;
 mod monitor;
 mod peer_watch;
 mod reference;
+mod replies;
 mod snapshot;
 mod stall;
 mod summary;
@@ -23,6 +24,7 @@ use evenkeel_net::Clock;
 use self::call_process::{CallProcess, Surroundings};
 use self::monitor::{Monitor, MonitorConfig};
 use self::reference::References;
+use self::replies::Replies;
 use crate::cli::{PictureArgs, RunArgs};
 use crate::failure::Failure;
 use crate::inputs::{self, Pictures};
@@ -120,6 +122,7 @@ impl<'a> CallRun<'a> {
             ..info.clone()
         };
         let page = outputs::page(self.args, &info, self.controls, outputs.json_is_said())?;
+        let invitation_is_printed = invitation.is_some();
         if let Some(invitation) = invitation {
             meeting::print(invitation, outputs.json_is_said())?;
         }
@@ -143,7 +146,9 @@ impl<'a> CallRun<'a> {
         };
         let ends = ends.into_iter().enumerate().map(start);
         let ends = ends.collect::<Result<_, Failure>>()?;
+        let is_read = invitation_is_printed && info.source != "-";
         let config = MonitorConfig {
+            replies: is_read.then(Replies::start).flatten(),
             clock: self.clock,
             stop: self.stop,
             page,

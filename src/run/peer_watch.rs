@@ -4,6 +4,10 @@ use evenkeel_secure::endpoint::SecureEvent;
 use tfrc::time::{Duration, Instant};
 
 use crate::failure::Failure;
+use crate::meeting::Join;
+
+/// The time after which a joiner says its reply: ICE's first check and two repetitions were not answered (RFC 8489 §6.2.1).
+const REPLY_AFTER: Duration = Duration::from_secs(2);
 
 /// A change of the connection, for a person.
 #[derive(Debug)]
@@ -22,18 +26,21 @@ pub(super) enum PeerLine {
 #[derive(Debug, Default)]
 pub(super) struct PeerWatch {
     is_encrypted: bool,
-    /// When the inviter must have answered, and where it was looked for, for an end that joins.
-    join: Option<(Instant, String)>,
+    since: Instant,
+    /// What an end that was invited waits for.
+    join: Option<Join>,
+    is_reply_said: bool,
     words: Option<String>,
 }
 
 impl PeerWatch {
-    /// Creates the watch of an end. `join` has the time within which the inviter must answer, and its addresses.
-    pub(super) fn new(now: Instant, join: Option<(Duration, String)>) -> Self {
+    /// Creates the watch of an encrypted connection.
+    pub(super) fn new(now: Instant, join: Option<Join>) -> Self {
         Self {
             is_encrypted: true,
-            join: join.map(|(time, addresses)| (now + time, addresses)),
-            words: None,
+            since: now,
+            join,
+            ..Self::default()
         }
     }
 
@@ -55,11 +62,21 @@ impl PeerWatch {
     ) -> Vec<PeerLine> {
         let lines = events.into_iter().filter_map(|event| self.follow(event));
         let mut lines: Vec<_> = lines.collect();
-        if let Some((_, addresses)) = self.join.take_if(|(until, _)| *until <= now) {
+        let waited = now.saturating_since(self.since);
+        if let Some(Join { addresses, .. }) = self.join.take_if(|join| join.timeout <= waited) {
             lines.push(PeerLine::Lost(Failure::runtime(format!(
                 "nobody answers at {addresses}: the invitation is of a run that has ended or has its peer, or UDP does not pass; \
                  ask for a new one"
             ))));
+        }
+        if let Some(Join { reply, .. }) = &self.join
+            && waited >= REPLY_AFTER
+            && !self.is_reply_said
+        {
+            self.is_reply_said = true;
+            lines.push(PeerLine::Note(format!(
+                "no answer yet; if the other end is behind a router, paste this line into its terminal: {reply}"
+            )));
         }
         lines
     }
@@ -75,6 +92,7 @@ impl PeerWatch {
                 Some(PeerLine::Encrypted(line))
             }
             SecureEvent::PeerAddress(address) => {
+                self.is_reply_said = true;
                 Some(PeerLine::Note(format!("the peer is at {address}")))
             }
             SecureEvent::Disconnected if self.words.is_some() => Some(PeerLine::Warning(

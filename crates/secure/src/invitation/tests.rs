@@ -135,3 +135,20 @@ fn well_summed_nonsense_is_refused() {
     }
     assert_eq!(encode(vec![]), Err(InvitationError::Damaged));
 }
+
+#[test]
+fn reply_is_read_as_it_is_written() {
+    let reply = Reply(candidates());
+    let text = reply.to_string();
+    let read: Reply = text.parse().unwrap();
+    assert_eq!(read.to_string(), text);
+    assert_eq!(read.0.len(), reply.0.len());
+    let many = Reply(vec![reply.0[0].clone(); 100]);
+    assert_eq!(
+        many.to_string().parse::<Reply>().unwrap().0.len(),
+        MAX_ADDRESSES
+    );
+    assert!(text[..text.len() - 1].parse::<Reply>().is_err());
+    let invitation = Invitation::new(Purpose::Call, &[], &identity()).unwrap();
+    assert!(invitation.to_string().parse::<Reply>().is_err());
+}
