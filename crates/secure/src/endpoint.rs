@@ -1,19 +1,25 @@
 //! Puts ICE, DTLS and SRTP below any endpoint, which sees plain RTP and RTCP from one address that never changes.
 
-use std::collections::VecDeque;
+mod connectivity;
+mod departure;
+mod restart;
+
+use std::collections::{HashSet, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Instant as StdInstant;
 
 use evenkeel_rtp::endpoint::{Datagram, Endpoint, MAX_DATAGRAM, Reason, Transmit};
 use is::stun::{StunMessage, StunPacket};
 pub use is::{Candidate, IceCreds};
-use is::{IceAgent, IceAgentEvent, IceConnectionState, Protocol};
-use tfrc::Ecn;
+use is::{CandidateKind, IceAgent, Protocol};
+pub use restart::IceRestart;
 use tfrc::time::Instant;
 
-use crate::dtls::{DtlsAssociation, DtlsError, DtlsEvent, Role};
+use crate::dtls::{DtlsAssociation, DtlsError, Role};
+pub use crate::gather::{Account, IceServer, IceServerError};
+use crate::gather::{Arrival, Gathering};
 use crate::identity::{Fingerprint, Identity};
-use crate::srtp::{MAX_OVERHEAD, Protector, Unprotector};
+use crate::srtp::{Protector, Unprotector};
 use crate::words::ShortAuthenticationString;
 
 /// The address at which the inner endpoint sees its peer, whichever way packets take (a block for documentation, RFC 5737).
@@ -22,11 +28,16 @@ pub const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2,
 /// The most datagrams of ICE and DTLS that wait to be sent: a flight of DTLS, and a check for each pair of addresses.
 const MAX_WAITING: usize = 256;
 
+/// The most addresses of a peer: as many as ICE has pairs (RFC 8445 §6.1.2.5). A peer might otherwise fill the memory.
+const MAX_PEER_CANDIDATES: usize = 100;
+
 /// What an end must know of itself and of its peer before they talk.
 #[derive(Clone)]
 pub struct SecureConfig {
     /// The addresses of this end's socket that a peer may reach.
     pub candidates: Vec<Candidate>,
+    /// The servers that tell this end's address behind NATs, or relay its packets.
+    pub servers: Vec<IceServer>,
     /// The user fragment and password of this end (RFC 8445 §5.3).
     pub credentials: IceCreds,
     /// The user fragment and password of the peer.
@@ -47,11 +58,16 @@ pub struct SecureConfig {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SecureEvent {
-    /// Packets go to this address from now on.
+    /// The peer should hear of this address of this end, which a server told (RFC 8838).
+    LocalCandidate(Candidate),
+    /// The server at this address refuses to relay or does not answer. It is asked again.
+    NoRelay(SocketAddr),
+    /// Packets go to this address from now on, directly or through a relay.
     PeerAddress(SocketAddr),
     /// The peer is who it should be, and packets are encrypted. The peer shows the same words.
     Secured(ShortAuthenticationString),
-    /// No check of ICE was answered of late: the peer is gone, or its address changed.
+    /// No check of ICE was answered of late: the peer is gone, or its address changed. Packets of the inner endpoint are
+    /// lost (RFC 7675 §5.1) until a check is answered again.
     Disconnected,
     /// The peer ended the connection.
     Closed,
@@ -81,15 +97,25 @@ pub struct Secure<E> {
     /// The handshake, which begins once an address pair carries packets: an end may wait for its peer for hours.
     dtls: Option<DtlsAssociation>,
     srtp: Option<(Protector, Unprotector)>,
-    local: Vec<SocketAddr>,
+    gathering: Gathering,
     /// The system's time at [`Instant::ZERO`].
     zero: StdInstant,
-    peer: Option<SocketAddr>,
-    waiting: VecDeque<(SocketAddr, Vec<u8>)>,
+    path: Option<Path>,
+    peer_candidates: HashSet<(SocketAddr, CandidateKind)>,
+    waiting: VecDeque<(Path, Vec<u8>)>,
     events: VecDeque<SecureEvent>,
     refused: Refused,
     timeout: Option<Instant>,
     plain: Vec<u8>,
+}
+
+/// A pair of addresses.
+#[derive(Clone, Copy)]
+struct Path {
+    /// The address of the socket, or one at a relay.
+    source: SocketAddr,
+    /// The address of the peer.
+    destination: SocketAddr,
 }
 
 impl<E: Endpoint> Secure<E> {
@@ -98,13 +124,6 @@ impl<E: Endpoint> Secure<E> {
         let mut ice = IceAgent::new(config.credentials);
         ice.set_controlling(config.role == Role::Client);
         ice.set_remote_credentials(config.peer_credentials);
-        let local = config.candidates.iter().map(Candidate::addr).collect();
-        for candidate in config.candidates {
-            ice.add_local_candidate(candidate);
-        }
-        for candidate in config.peer_candidates {
-            ice.add_remote_candidate(candidate);
-        }
         let mut secure = Self {
             inner,
             ice,
@@ -114,15 +133,17 @@ impl<E: Endpoint> Secure<E> {
             role: config.role,
             dtls: None,
             srtp: None,
-            local,
+            gathering: Gathering::new(now, bases(&config.candidates), config.servers),
             zero,
-            peer: None,
+            path: None,
+            peer_candidates: HashSet::new(),
             waiting: VecDeque::new(),
             events: VecDeque::new(),
             refused: Refused::default(),
             timeout: None,
             plain: Vec::new(),
         };
+        secure.add_candidates(config.candidates, config.peer_candidates);
         secure.handle_connectivity(now);
         secure
     }
@@ -139,8 +160,31 @@ impl<E: Endpoint> Secure<E> {
 
     /// Adds an address of the peer that became known later (RFC 8838).
     pub fn add_peer_candidate(&mut self, now: Instant, candidate: Candidate) {
-        self.ice.add_remote_candidate(candidate);
+        self.add_candidates([], [candidate]);
         self.handle_connectivity(now);
+    }
+
+    fn add_candidates(
+        &mut self,
+        own: impl IntoIterator<Item = Candidate>,
+        of_peer: impl IntoIterator<Item = Candidate>,
+    ) {
+        for candidate in own {
+            self.ice.add_local_candidate(candidate);
+        }
+        for candidate in of_peer {
+            if self.admits(candidate.addr(), candidate.kind()) {
+                self.ice.add_remote_candidate(candidate);
+            }
+        }
+    }
+
+    /// Returns true if the peer may have this address beside those that it has.
+    fn admits(&mut self, address: SocketAddr, kind: CandidateKind) -> bool {
+        let candidate = (address, kind);
+        self.peer_candidates.contains(&candidate)
+            || self.peer_candidates.len() < MAX_PEER_CANDIDATES
+                && self.peer_candidates.insert(candidate)
     }
 
     /// Returns the next event.
@@ -153,16 +197,19 @@ impl<E: Endpoint> Secure<E> {
         self.refused
     }
 
-    fn handle_stun(&mut self, now: Instant, datagram: Datagram<'_>) {
-        let same_family = |local: &&SocketAddr| local.is_ipv4() == datagram.source.is_ipv4();
-        let Some(&destination) = self.local.iter().find(same_family) else {
+    fn handle_stun(&mut self, now: Instant, at_relay: Option<SocketAddr>, datagram: Datagram<'_>) {
+        let Some(destination) = at_relay.or_else(|| self.gathering.base(datagram.source)) else {
             return;
         };
         let Ok(message) = StunMessage::parse(datagram.payload) else {
             self.refused.unknown += 1;
             return;
         };
-        if !self.ice.accepts_message(&message) {
+        // A request from a new address gives the peer one more.
+        let is_admitted = self.ice.accepts_message(&message)
+            && (!message.is_binding_request()
+                || self.admits(datagram.source, CandidateKind::PeerReflexive));
+        if !is_admitted {
             self.refused.not_authentic += 1;
             return;
         }
@@ -175,6 +222,23 @@ impl<E: Endpoint> Secure<E> {
         let at = self.system_time(now);
         self.ice.handle_packet(at, packet);
         self.handle_connectivity(now);
+    }
+
+    /// Handles a packet of the peer, or of anyone who claims to be the peer, by its first byte (RFC 7983 §7).
+    fn handle_packet(
+        &mut self,
+        now: Instant,
+        at_relay: Option<SocketAddr>,
+        datagram: Datagram<'_>,
+    ) {
+        match datagram.payload.first() {
+            Some(0..=3) => self.handle_stun(now, at_relay, datagram),
+            Some(20..=63) => self.handle_dtls(now, datagram),
+            Some(128..=191) if datagram.payload.len() <= MAX_DATAGRAM => {
+                self.handle_media(now, datagram);
+            }
+            _ => self.refused.unknown += 1,
+        }
     }
 
     fn handle_dtls(&mut self, now: Instant, datagram: Datagram<'_>) {
@@ -212,49 +276,6 @@ impl<E: Endpoint> Secure<E> {
         self.inner.handle_datagram(now, plain);
     }
 
-    /// Lets ICE and DTLS act, and takes over what they put out.
-    fn handle_connectivity(&mut self, now: Instant) {
-        let at = self.system_time(now);
-        self.ice.handle_timeout(at);
-        while let Some(event) = self.ice.poll_event() {
-            match event {
-                IceAgentEvent::NominatedSend { destination, .. } => {
-                    self.peer = Some(destination);
-                    self.events.push_back(SecureEvent::PeerAddress(destination));
-                }
-                IceAgentEvent::IceConnectionStateChange(IceConnectionState::Disconnected) => {
-                    self.events.push_back(SecureEvent::Disconnected);
-                }
-                _ => {}
-            }
-        }
-        while let Some(transmit) = self.ice.poll_transmit() {
-            self.wait(transmit.destination, transmit.contents.into());
-        }
-        if let Some(peer) = self.peer {
-            self.begin_handshake(now).handle_timeout(now);
-            while let Some(datagram) = self.dtls.as_mut().and_then(DtlsAssociation::poll_transmit) {
-                self.wait(peer, datagram);
-            }
-        }
-        while let Some(event) = self.dtls.as_mut().and_then(DtlsAssociation::poll_event) {
-            self.events.push_back(match event {
-                DtlsEvent::Keys(keys) => {
-                    let protector = Protector::new(&keys.local)
-                        .with_encrypted_extensions(self.encrypts_extensions);
-                    self.srtp = Some((protector, Unprotector::new(&keys.remote)));
-                    SecureEvent::Secured(keys.words)
-                }
-                DtlsEvent::Closed => SecureEvent::Closed,
-                DtlsEvent::Failed(error) => SecureEvent::Failed(error),
-            });
-        }
-        let ice = self.ice.poll_timeout().map(|at| self.own_time(at));
-        let dtls = self.dtls.as_ref().filter(|_| self.peer.is_some());
-        let dtls = dtls.and_then(DtlsAssociation::poll_timeout);
-        self.timeout = [ice, dtls].into_iter().flatten().min();
-    }
-
     fn begin_handshake(&mut self, now: Instant) -> &mut DtlsAssociation {
         self.dtls.get_or_insert_with(|| {
             DtlsAssociation::new(
@@ -265,12 +286,6 @@ impl<E: Endpoint> Secure<E> {
                 self.peer_fingerprint,
             )
         })
-    }
-
-    fn wait(&mut self, destination: SocketAddr, datagram: Vec<u8>) {
-        if self.waiting.len() < MAX_WAITING {
-            self.waiting.push_back((destination, datagram));
-        }
     }
 
     fn system_time(&self, now: Instant) -> StdInstant {
@@ -284,14 +299,20 @@ impl<E: Endpoint> Secure<E> {
 
 impl<E: Endpoint> Endpoint for Secure<E> {
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
-        // RFC 7983 §7.
-        match datagram.payload.first() {
-            Some(0..=3) => self.handle_stun(now, datagram),
-            Some(20..=63) => self.handle_dtls(now, datagram),
-            Some(128..=191) if datagram.payload.len() <= MAX_DATAGRAM => {
-                self.handle_media(now, datagram);
+        let arrival = self
+            .gathering
+            .handle_datagram(now, datagram.source, datagram.payload);
+        match arrival {
+            Arrival::Direct => self.handle_packet(now, None, datagram),
+            Arrival::Handled => self.handle_connectivity(now),
+            Arrival::Relayed(relay, data) => {
+                let datagram = Datagram {
+                    source: data.peer,
+                    payload: data.data(),
+                    ..datagram
+                };
+                self.handle_packet(now, Some(relay), datagram);
             }
-            _ => self.refused.unknown += 1,
         }
     }
 
@@ -305,34 +326,9 @@ impl<E: Endpoint> Endpoint for Secure<E> {
     }
 
     fn poll_transmit(&mut self, now: Instant, buf: &mut [u8]) -> Option<Transmit> {
-        if let Some((destination, datagram)) = self.waiting.pop_front() {
-            buf.get_mut(..datagram.len())?.copy_from_slice(&datagram);
-            return Some(Transmit {
-                destination,
-                len: datagram.len(),
-                ecn: Ecn::NotEct,
-            });
-        }
-        let (Some((protector, _)), Some(destination)) = (&mut self.srtp, self.peer) else {
-            return None;
-        };
-        let room = buf.len().checked_sub(MAX_OVERHEAD)?;
-        loop {
-            let plain = self.inner.poll_transmit(now, &mut buf[..room])?;
-            let protected = if is_rtcp(&buf[..plain.len]) {
-                protector.protect_rtcp(buf, plain.len)
-            } else {
-                protector.protect_rtp(buf, plain.len)
-            };
-            // What must not leave is lost, as on the path.
-            if let Ok(len) = protected {
-                return Some(Transmit {
-                    destination,
-                    len,
-                    ecn: plain.ecn,
-                });
-            }
-        }
+        self.poll_waiting(now, buf)
+            .or_else(|| self.poll_inner(now, buf))
+            .or_else(|| self.poll_server(buf))
     }
 
     fn poll_timeout(&self) -> Option<(Instant, Reason)> {
@@ -341,6 +337,11 @@ impl<E: Endpoint> Endpoint for Secure<E> {
         let both = connectivity.into_iter().chain(inner);
         both.min_by_key(|(at, _)| *at)
     }
+}
+
+/// Returns the addresses of the socket that candidates name.
+fn bases(candidates: &[Candidate]) -> Vec<SocketAddr> {
+    candidates.iter().map(Candidate::addr).collect()
 }
 
 /// Returns true if a packet is RTCP, by its type (RFC 5761 §4).

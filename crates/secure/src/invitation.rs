@@ -127,6 +127,7 @@ impl Invitation {
     ) -> Result<SecureConfig, IdentityError> {
         Ok(SecureConfig {
             candidates,
+            servers: Vec::new(),
             credentials: self.credentials("inviter"),
             peer_credentials: self.credentials("joiner"),
             peer_candidates: Vec::new(),
@@ -145,6 +146,7 @@ impl Invitation {
     pub fn for_joiner(&self, candidates: Vec<Candidate>) -> Result<SecureConfig, IdentityError> {
         Ok(SecureConfig {
             candidates,
+            servers: Vec::new(),
             credentials: self.credentials("joiner"),
             peer_credentials: self.credentials("inviter"),
             peer_candidates: self.candidates.clone(),

@@ -8,6 +8,7 @@
 
 pub mod dtls;
 pub mod endpoint;
+mod gather;
 pub mod identity;
 pub mod invitation;
 pub mod srtp;

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
+use tfrc::Ecn;
+
 use super::*;
 use crate::test_support::system_zero;
 
@@ -78,6 +80,7 @@ impl World {
             };
             let config = SecureConfig {
                 candidates: vec![host(addresses[own])],
+                servers: Vec::new(),
                 credentials: credentials[own].clone(),
                 peer_credentials: credentials[1 - own].clone(),
                 // The second end waits to be found.
@@ -262,4 +265,24 @@ fn stranger_is_neither_heard_nor_answered() {
     // `run` fails if anything leaves for another address than the peer's.
     world.run(Duration::from_secs(2), pass);
     assert!((0..2).all(|end| world.heard(end).len() > 70));
+}
+
+#[test]
+fn thousand_candidates_give_no_more_than_hundred_pairs() {
+    let mut world = World::new(None);
+    for n in 0..1_000 {
+        let candidate = host(SocketAddr::new([198, 18, 0, 1].into(), 1_000 + n));
+        world.ends[1].add_peer_candidate(Instant::ZERO, candidate);
+    }
+    let mut asked = HashSet::new();
+    let mut now = Instant::ZERO;
+    let mut buf = [0; 2_000];
+    while now < Instant::ZERO + Duration::from_secs(60) {
+        while let Some(transmit) = world.ends[1].poll_transmit(now, &mut buf) {
+            asked.insert(transmit.destination);
+        }
+        now = now.max(world.ends[1].poll_timeout().unwrap().0);
+        world.ends[1].handle_timeout(now);
+    }
+    assert_eq!(asked.len(), MAX_PEER_CANDIDATES);
 }

@@ -9,6 +9,7 @@ use ctr::CtrCore;
 use ctr::flavors::Ctr32BE;
 use hmac::{Hmac, KeyInit, Mac};
 use sha1::Sha1;
+use zeroize::ZeroizeOnDrop;
 
 use super::keys::MAX_SALT;
 
@@ -52,7 +53,10 @@ pub(super) const ENCRYPTED: u32 = 1 << 31;
 pub(super) struct Forged;
 
 /// Encrypts or decrypts the packets of one kind in one direction.
+#[derive(ZeroizeOnDrop)]
 pub(super) struct SessionCipher {
+    /// The library wipes the keys within.
+    #[zeroize(skip)]
     algorithm: Algorithm,
     salt: [u8; MAX_SALT],
 }

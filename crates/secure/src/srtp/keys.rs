@@ -4,6 +4,7 @@ use aes::cipher::{KeyIvInit, StreamCipher};
 use aes::{Aes128, Aes256};
 use ctr::Ctr32BE;
 use thiserror::Error;
+use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 use super::cipher::SessionCipher;
 
@@ -57,8 +58,9 @@ pub struct KeyLengthError {
 }
 
 /// The master key and salt of one direction.
-#[derive(Clone)]
+#[derive(Clone, ZeroizeOnDrop)]
 pub struct MasterKey {
+    #[zeroize(skip)]
     profile: Profile,
     key: [u8; MAX_KEY],
     /// The salt, filled up with zeros on the right (RFC 7714 §11).
@@ -123,16 +125,16 @@ impl MasterKey {
 
     /// Derives the cipher whose labels start at `label`: encryption, authentication, salt (RFC 3711 §4.3.2).
     fn cipher(&self, label: u8) -> SessionCipher {
-        let mut key = [0; MAX_KEY];
+        let mut key = Zeroizing::new([0; MAX_KEY]);
         let key = &mut key[..self.profile.key_len()];
         self.derive(label, key);
         let mut salt = [0; MAX_SALT];
         self.derive(label + 2, &mut salt[..self.profile.salt_len()]);
         match self.profile {
             Profile::Aes128CmSha1_80 => {
-                let mut authentication = [0; 20];
-                self.derive(label + 1, &mut authentication);
-                SessionCipher::counter_mode(key, &authentication, salt)
+                let mut authentication = Zeroizing::new([0; 20]);
+                self.derive(label + 1, &mut *authentication);
+                SessionCipher::counter_mode(key, &*authentication, salt)
             }
             Profile::AeadAes128Gcm => SessionCipher::gcm_128(key, salt),
             Profile::AeadAes256Gcm => SessionCipher::gcm_256(key, salt),
@@ -175,6 +177,20 @@ fn check_length(profile: Profile, given: usize, expected: usize) -> Result<(), K
 mod tests {
     use super::*;
     use crate::srtp::tests::hex;
+
+    #[test]
+    fn keys_are_wiped_when_dropped() {
+        fn is_wiped<T: ZeroizeOnDrop>() {}
+        is_wiped::<MasterKey>();
+        is_wiped::<SessionCipher>();
+        is_wiped::<Aes128>();
+        is_wiped::<aes_gcm::Aes128Gcm>();
+        is_wiped::<aes_gcm::Aes256Gcm>();
+        // HMAC's state is two of SHA-1.
+        is_wiped::<sha1::block_api::Sha1Core>();
+        is_wiped::<Ctr32BE<Aes128>>();
+        is_wiped::<Ctr32BE<Aes256>>();
+    }
 
     #[test]
     fn derivation_gives_the_keys_of_rfc_3711() {

@@ -1,0 +1,194 @@
+//! Sends packets through a relay, a TURN server, whose address the peer sees in place of this end's (RFC 8656).
+
+use std::collections::HashSet;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use is::Candidate;
+use tfrc::time::Instant;
+use turn_client_proto::api::{TurnConfig, TurnEvent, TurnPeerData, TurnPollRet, TurnRecvRet};
+use turn_client_proto::prelude::{DelayedTransmitBuild, TurnClientApi};
+use turn_client_proto::stun::agent::Transmit;
+use turn_client_proto::types::{TransportType, TurnCredentials};
+use turn_client_proto::udp::TurnClientUdp;
+
+use super::server::Account;
+use super::{Output, RETRANSMISSION, Retransmission, library_time, own_time};
+
+/// The time after which a relay that refused or forgot this end is asked again.
+const RETRY_AFTER: Duration = Duration::from_secs(15);
+
+/// The least time between two calls of the library, which at times asks to be called at once.
+const CALL_INTERVAL: Duration = Duration::from_millis(5);
+
+/// The most hosts that may send through the relay: as many as ICE has pairs (RFC 8445 §6.1.2.5).
+const MAX_PERMISSIONS: usize = 100;
+
+/// An allocation at a relay, kept alive by the library's timers, and made anew where the relay lost it.
+pub(super) struct Relay {
+    pub(super) server: SocketAddr,
+    base: SocketAddr,
+    config: TurnConfig,
+    client: Option<TurnClientUdp>,
+    /// The address at the relay.
+    pub(super) address: Option<SocketAddr>,
+    /// The hosts that may send through the relay.
+    granted: HashSet<IpAddr>,
+    /// True once a failure was reported.
+    has_failed: bool,
+    timeout: Instant,
+}
+
+/// What a datagram from the relay was.
+pub(super) enum FromRelay<'a> {
+    /// A packet that a peer sent to the address at the relay.
+    Data(TurnPeerData<&'a [u8]>),
+    /// A message of the relay itself.
+    Handled,
+    /// Nothing of the relay: another protocol at the same address.
+    Unknown,
+}
+
+impl Relay {
+    pub(super) fn new(
+        now: Instant,
+        base: SocketAddr,
+        server: SocketAddr,
+        account: &Account,
+    ) -> Self {
+        let credentials = TurnCredentials::new(&account.user, &account.password);
+        let mut config = TurnConfig::new(credentials);
+        let Retransmission {
+            first,
+            requests,
+            last,
+        } = RETRANSMISSION;
+        config.set_request_retransmits(first, Duration::MAX, requests, last);
+        Self {
+            server,
+            base,
+            config,
+            client: None,
+            address: None,
+            granted: HashSet::new(),
+            has_failed: false,
+            timeout: now,
+        }
+    }
+
+    pub(super) fn timeout(&self) -> Instant {
+        self.timeout
+    }
+
+    pub(super) fn candidate(&self) -> Option<Candidate> {
+        Candidate::relayed(self.address?, self.base, "udp").ok()
+    }
+
+    pub(super) fn handle_datagram<'a>(
+        &mut self,
+        now: Instant,
+        payload: &'a [u8],
+        output: &mut Output,
+    ) -> FromRelay<'a> {
+        let Some(client) = &mut self.client else {
+            return FromRelay::Unknown;
+        };
+        let transmit = Transmit::new(payload, TransportType::Udp, self.server, self.base);
+        match client.recv(transmit, library_time(now)) {
+            TurnRecvRet::PeerData(data) => FromRelay::Data(data),
+            TurnRecvRet::Ignored(_) => FromRelay::Unknown,
+            _ => {
+                self.handle_timeout(now, output);
+                FromRelay::Handled
+            }
+        }
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant, output: &mut Output) {
+        let at = library_time(now);
+        if self.client.is_none() && self.timeout > now {
+            return;
+        }
+        let client = self.client.get_or_insert_with(|| {
+            TurnClientUdp::allocate(self.base, self.server, self.config.clone())
+        });
+        let mut is_lost = false;
+        while let Some(event) = client.poll_event() {
+            match event {
+                TurnEvent::AllocationCreated(_, address) => {
+                    self.address = Some(address);
+                    self.has_failed = false;
+                    output
+                        .candidates
+                        .extend(Candidate::relayed(address, self.base, "udp"));
+                }
+                TurnEvent::AllocationCreateFailed(_) => is_lost = true,
+                TurnEvent::PermissionCreated(_, host) => {
+                    self.granted.insert(host);
+                }
+                // A relay that takes back what it granted has lost the allocation: it was started anew.
+                TurnEvent::PermissionCreateFailed(_, host) => is_lost |= self.granted.remove(&host),
+                _ => {}
+            }
+        }
+        while let Some(transmit) = client.poll_transmit(at) {
+            output.send(self.server, transmit.data.as_ref());
+        }
+        match client.poll(at) {
+            TurnPollRet::WaitUntil(until) => {
+                self.timeout = own_time(until).max(now + CALL_INTERVAL);
+            }
+            _ => is_lost = true,
+        }
+        if is_lost {
+            self.client = None;
+            self.address = None;
+            self.granted.clear();
+            self.timeout = now + RETRY_AFTER;
+            if !self.has_failed {
+                output.failed.push_back(self.server);
+            }
+            self.has_failed = true;
+        }
+    }
+
+    /// Asks the relay for a channel to the peer, whose packets then have a header of four bytes instead of 36.
+    pub(super) fn bind_channel(&mut self, now: Instant, peer: SocketAddr, output: &mut Output) {
+        if let Some(client) = &mut self.client {
+            // A channel that exists already, or is gone with the allocation, needs nothing.
+            let _ = client.bind_channel(TransportType::Udp, peer, library_time(now));
+            self.handle_timeout(now, output);
+        }
+    }
+
+    /// Writes what the relay is to pass to the peer, or returns `None` if the relay may not do so yet: the packet is
+    /// lost, as on the path.
+    pub(super) fn wrap(
+        &mut self,
+        now: Instant,
+        peer: SocketAddr,
+        packet: &[u8],
+        buf: &mut [u8],
+        output: &mut Output,
+    ) -> Option<usize> {
+        let client = self.client.as_mut()?;
+        let at = library_time(now);
+        if !client.have_permission(TransportType::Udp, peer.ip()) {
+            let granted = client
+                .permissions(TransportType::Udp, self.address?)
+                .count();
+            if granted < MAX_PERMISSIONS {
+                // One that is asked for already needs nothing.
+                let _ = client.create_permission(TransportType::Udp, peer.ip(), at);
+                self.handle_timeout(now, output);
+            }
+            return None;
+        }
+        let send = client
+            .send_to(TransportType::Udp, peer, packet, at)
+            .ok()??;
+        let len = send.data.len();
+        send.data.write_into(buf.get_mut(..len)?);
+        Some(len)
+    }
+}

@@ -1,0 +1,152 @@
+//! The servers that an end asks for addresses, and how their URLs are written (RFC 7064, RFC 7065).
+
+use std::net::SocketAddr;
+
+use thiserror::Error;
+
+/// The port of a URL that has none (RFC 8489 §8.1, RFC 8656 §4).
+const DEFAULT_PORT: u16 = 3_478;
+
+/// A server that tells an end its address behind NATs, or that relays its packets.
+#[derive(Clone, PartialEq, Eq)]
+pub struct IceServer {
+    /// The address of the server.
+    pub address: SocketAddr,
+    /// What the server demands of those for whom it relays. An end without an account asks for its own address alone.
+    pub account: Option<Account>,
+}
+
+/// An account at a server that relays packets (RFC 8489 §9.2).
+#[derive(Clone, PartialEq, Eq)]
+pub struct Account {
+    /// The name of the user.
+    pub user: String,
+    /// The secret that the user shares with the server.
+    pub password: String,
+}
+
+/// A text that is no URL of a usable server.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("the server {url} {fault}: give stun:HOST[:PORT] or turn:USER:PASSWORD@HOST[:PORT]")]
+pub struct IceServerError {
+    url: String,
+    fault: &'static str,
+}
+
+impl IceServer {
+    /// Reads `stun:HOST[:PORT]` or `turn:USER:PASSWORD@HOST[:PORT][?transport=udp]`. `resolve` returns the address of
+    /// a host and a port.
+    ///
+    /// # Errors
+    ///
+    /// Refuses another scheme or transport, a relay without an account, and a host that has no address. The error does
+    /// not repeat the password.
+    pub fn parse(
+        url: &str,
+        resolve: impl FnOnce(&str, u16) -> Option<SocketAddr>,
+    ) -> Result<Self, IceServerError> {
+        let (scheme, rest) = url.split_once(':').unwrap_or((url, ""));
+        let (rest, query) = rest.split_once('?').unwrap_or((rest, "transport=udp"));
+        // A password may contain an at sign, and a host cannot.
+        let (account, host) = match rest.rsplit_once('@') {
+            Some((account, host)) => (Some(account), host),
+            None => (None, rest),
+        };
+        let failed = |fault| {
+            let url = format!("{scheme}:{host}");
+            IceServerError { url, fault }
+        };
+        if query != "transport=udp" {
+            return Err(failed("asks for another transport than UDP"));
+        }
+        let account = match (scheme, account) {
+            ("stun", None) => None,
+            ("turn", Some(account)) => {
+                let account = account.split_once(':');
+                let (user, password) = account.ok_or_else(|| failed("has no password"))?;
+                Some(Account {
+                    user: user.to_owned(),
+                    password: password.to_owned(),
+                })
+            }
+            ("stun", Some(_)) => return Err(failed("has an account, which STUN does not use")),
+            ("turn", None) => return Err(failed("has no account")),
+            _ => return Err(failed("has another scheme than stun or turn")),
+        };
+        let (host, port) = split_port(host).ok_or_else(|| failed("has a wrong port"))?;
+        let address = resolve(host, port).ok_or_else(|| failed("has no address"))?;
+        Ok(Self { address, account })
+    }
+}
+
+/// Splits `HOST`, `HOST:PORT`, `[IPV6]` or `[IPV6]:PORT`.
+fn split_port(text: &str) -> Option<(&str, u16)> {
+    let (host, port) = match text.strip_prefix('[') {
+        Some(rest) => rest.split_once(']')?,
+        None => text.split_at(text.find(':').unwrap_or(text.len())),
+    };
+    match port.strip_prefix(':') {
+        Some(port) => Some((host, port.parse().ok()?)),
+        None => port.is_empty().then_some((host, DEFAULT_PORT)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(url: &str) -> Result<IceServer, IceServerError> {
+        IceServer::parse(url, |host, port| {
+            let ip = host.parse().ok()?;
+            Some(SocketAddr::new(ip, port))
+        })
+    }
+
+    #[test]
+    fn url_gives_address_and_account() {
+        let cases = [
+            ("stun:192.0.2.1", "192.0.2.1:3478", None),
+            ("stun:192.0.2.1:19302", "192.0.2.1:19302", None),
+            ("stun:[2001:db8::1]:5", "[2001:db8::1]:5", None),
+            (
+                "turn:u:p:@w@192.0.2.1",
+                "192.0.2.1:3478",
+                Some(("u", "p:@w")),
+            ),
+            (
+                "turn:u:p@[2001:db8::1]?transport=udp",
+                "[2001:db8::1]:3478",
+                Some(("u", "p")),
+            ),
+        ];
+        for (url, address, account) in cases {
+            let server = parse(url).unwrap();
+            assert_eq!(server.address, address.parse().unwrap(), "{url}");
+            let found = server.account.as_ref();
+            let found = found.map(|found| (found.user.as_str(), found.password.as_str()));
+            assert_eq!(found, account, "{url}");
+        }
+    }
+
+    #[test]
+    fn wrong_url_is_named_without_its_password() {
+        let cases = [
+            ("http://x", "scheme"),
+            ("", "scheme"),
+            ("stun:", "no address"),
+            ("stun:u:secret@192.0.2.1", "an account"),
+            ("turn:192.0.2.1", "no account"),
+            ("turn:secret@192.0.2.1", "no password"),
+            ("turn:u:secret@192.0.2.1:70000", "port"),
+            ("turn:u:secret@[::1", "port"),
+            ("turn:u:secret@192.0.2.1?transport=tcp", "transport"),
+        ];
+        for (url, fault) in cases {
+            let error = parse(url).err().unwrap().to_string();
+            assert!(
+                error.contains(fault) && !error.contains("secret"),
+                "{error}"
+            );
+        }
+    }
+}
