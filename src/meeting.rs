@@ -1,17 +1,18 @@
 //! How an end meets its peer: encrypted by an invitation, or in the clear at an address.
 
 use std::io::IsTerminal as _;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 use std::time::{Duration, UNIX_EPOCH};
 
 use evenkeel_net::{Clock, Socket, local_addresses};
-use evenkeel_secure::endpoint::{Candidate, SecureConfig};
+use evenkeel_secure::endpoint::{Candidate, IceServer, SecureConfig};
 use evenkeel_secure::identity::Identity;
-use evenkeel_secure::invitation::{Invitation, MAX_ADDRESSES, Purpose, Reply};
+use evenkeel_secure::invitation::{Invitation, MAX_ADDRESSES, Purpose};
 use qrcode::QrCode;
 use qrcode::render::unicode::Dense1x2;
 
 use crate::address::HeardSources;
+use crate::cli::ConnectionArgs;
 use crate::failure::{self, Failure};
 use crate::outputs;
 use crate::wiring;
@@ -93,15 +94,18 @@ impl<'a> Meeting<'a> {
         bind: Option<SocketAddr>,
         option: &str,
         clock: &Clock,
+        args: &ConnectionArgs,
     ) -> Result<Option<(Socket, Encrypted)>, Failure> {
         if matches!(self, Self::Plain(_)) {
             return Ok(None);
         }
         let socket = wiring::bind(bind.unwrap_or((Ipv6Addr::UNSPECIFIED, 0).into()), option)?;
-        let encrypted = match self {
+        let mut encrypted = match self {
             Self::Join(invitation) => Encrypted::join(invitation, &socket)?,
             _ => Encrypted::invite(purpose, &socket, clock)?,
         };
+        let servers = args.ice_servers.iter().map(|url| server(url, &socket));
+        encrypted.config.servers = servers.collect::<Result<_, _>>()?;
         Ok(Some((socket, encrypted)))
     }
 }
@@ -127,14 +131,12 @@ pub(crate) struct Join {
     pub(crate) timeout: Duration,
     /// The inviter's addresses, in words.
     pub(crate) addresses: String,
-    /// The line that lets the inviter find this end.
-    pub(crate) reply: String,
 }
 
 /// An encrypted connection that is to be made.
 pub(crate) struct Encrypted {
     pub(crate) config: SecureConfig,
-    /// The invitation of an inviter.
+    /// The invitation of an inviter, still without addresses.
     pub(crate) invitation: Option<Invitation>,
     /// What an end that was invited waits for.
     pub(crate) join: Option<Join>,
@@ -145,7 +147,7 @@ impl Encrypted {
         let identity = Identity::generate(UNIX_EPOCH + clock.unix_time(clock.now()));
         let identity = identity.map_err(Failure::runtime)?;
         let candidates = candidates(socket.local_address())?;
-        let invitation = Invitation::new(purpose, &candidates, &identity);
+        let invitation = Invitation::new(purpose, &identity);
         let invitation = invitation.map_err(Failure::runtime)?;
         let config = invitation.for_inviter(identity, candidates);
         Ok(Self {
@@ -156,9 +158,7 @@ impl Encrypted {
     }
 
     fn join(invitation: &Invitation, socket: &Socket) -> Result<Self, Failure> {
-        let candidates = candidates(socket.local_address())?;
-        let reply = Reply(candidates.clone()).to_string();
-        let config = invitation.for_joiner(candidates);
+        let config = invitation.for_joiner(candidates(socket.local_address())?);
         let addresses = invitation.addresses().map(|address| address.to_string());
         let addresses: Vec<_> = addresses.collect();
         Ok(Self {
@@ -167,7 +167,6 @@ impl Encrypted {
             join: Some(Join {
                 timeout: JOIN_TIMEOUT,
                 addresses: addresses.join(" or "),
-                reply,
             }),
         })
     }
@@ -192,6 +191,17 @@ pub(crate) fn print(invitation: &Invitation, output_is_taken: bool) -> Result<()
         "the other end joins with this line, which works once:",
     )?;
     outputs::tell(output_is_taken, joining(invitation))
+}
+
+/// Resolves the URL of a server to an address that the socket can send to.
+fn server(url: &str, socket: &Socket) -> Result<IceServer, Failure> {
+    let resolve = |host: &str, port| {
+        let host = host.trim_matches(['[', ']']);
+        let mut found = (host, port).to_socket_addrs().ok()?;
+        found.find(|address| socket.find_route(*address).is_ok())
+    };
+    let wrong = |error| Failure::usage(format!("--ice-server: {error}"));
+    IceServer::parse(url, resolve).map_err(wrong)
 }
 
 /// Warns that whoever is on the path sees the media, if there is a path.

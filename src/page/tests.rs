@@ -17,7 +17,6 @@ fn info() -> PageInfo {
         mode: Mode::Demo,
         choices: BTreeMap::new(),
         deadline_ms: 150.0,
-        invitation: None,
         max_rate_bps: None,
     }
 }

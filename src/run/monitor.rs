@@ -23,6 +23,7 @@ use super::warning::{self, AwaitedReceiver, HopelessDeadline};
 use crate::choices::Choices;
 use crate::cli::RunArgs;
 use crate::failure::{self, Failure};
+use crate::meeting;
 use crate::outputs::{self, Outputs};
 use crate::page::Page;
 use crate::stop::Stop;
@@ -215,12 +216,19 @@ impl Monitor {
         }
         let mut begins = false;
         for (_, end) in &mut self.ends {
+            let Some(peer) = &mut end.peer else {
+                continue;
+            };
             let events = end
                 .connection
                 .call(|connection, _| connection.take_events());
-            for line in end.peer.poll(now, events.map_err(Failure::runtime)?) {
+            for line in peer.poll(now, events.map_err(Failure::runtime)?) {
                 match line {
                     PeerLine::Note(text) => failure::say(text),
+                    PeerLine::Invitation(invitation) => {
+                        meeting::print(&invitation, self.config.outputs.json_is_said())?;
+                        self.live.handle_invitation(meeting::joining(&invitation));
+                    }
                     PeerLine::Encrypted(text) => {
                         failure::say(text);
                         begins = true;
@@ -232,9 +240,7 @@ impl Monitor {
                     }
                 }
             }
-            if !end.peer.is_plain() {
-                self.live.handle_words(end.peer.words());
-            }
+            self.live.handle_words(peer.words());
         }
         if begins {
             self.begin(now);

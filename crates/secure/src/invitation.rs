@@ -83,26 +83,27 @@ pub struct Invitation {
 }
 
 impl Invitation {
-    /// Makes an invitation with a new secret. Of more than [`MAX_ADDRESSES`] candidates it names the first.
+    /// Makes an invitation with a new secret, which has no address yet.
     ///
     /// # Errors
     ///
     /// Fails if the system has no random numbers.
-    pub fn new(
-        purpose: Purpose,
-        candidates: &[Candidate],
-        identity: &Identity,
-    ) -> Result<Self, IdentityError> {
+    pub fn new(purpose: Purpose, identity: &Identity) -> Result<Self, IdentityError> {
         let mut secret = [0; SECRET_LEN];
         getrandom::fill(&mut secret).map_err(IdentityError::new)?;
-        let mut candidates = candidates.to_vec();
-        candidates.truncate(MAX_ADDRESSES);
         Ok(Self {
             purpose,
-            candidates,
+            candidates: Vec::new(),
             fingerprint: identity.fingerprint(),
             secret,
         })
+    }
+
+    /// Returns the invitation to these addresses of the inviter. Of more than [`MAX_ADDRESSES`] it names the first.
+    #[must_use]
+    pub fn at(mut self, candidates: &[Candidate]) -> Self {
+        self.candidates = candidates.iter().take(MAX_ADDRESSES).cloned().collect();
+        self
     }
 
     /// Returns what the inviter does with media.
