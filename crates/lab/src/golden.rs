@@ -36,12 +36,12 @@ impl fmt::Display for Change {
             golden,
             now,
         } = self;
-        let (golden, now) = (told(*golden), told(*now));
+        let (golden, now) = (quoted(*golden), quoted(*now));
         write!(f, "{id} {metric}: golden {golden}, now {now}")
     }
 }
 
-fn told(value: Option<Option<f64>>) -> String {
+fn quoted(value: Option<Option<f64>>) -> String {
     match value {
         None => "no such metric".into(),
         Some(None) => "not defined".into(),

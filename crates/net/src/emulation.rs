@@ -38,7 +38,7 @@ pub enum LinkChange {
     Discipline(Discipline),
     /// Its loss model.
     Loss(Loss),
-    /// Changes to come, counted from now. They replace those of the schedule before.
+    /// Changes to come, counted from now. They replace the changes of the schedule before.
     Schedule(Schedule),
 }
 

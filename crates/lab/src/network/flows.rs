@@ -72,7 +72,7 @@ pub(crate) enum Speaks {
 pub(crate) struct Member {
     pub(crate) speaks: Speaks,
     pub(crate) stacks: Stacks,
-    /// Its data goes against that of the others.
+    /// Its data flows in the opposite direction.
     pub(crate) reverse: bool,
     /// Round-trip time with empty queues.
     pub(crate) rtt: Duration,

@@ -12,7 +12,7 @@ use crate::topology::Topology;
 use evenkeel_prefetch::prefetch;
 use tfrc::time::Instant;
 
-/// Below so many links all of a network lies in a near cache: those of 500 flows take half a megabyte.
+/// Below so many links all of a network lies in a near cache: the links of 500 flows take half a megabyte.
 const MANY_LINKS: usize = 2_000;
 
 /// Up to when nothing need be prefetched: for ever, if not most of the network lies in far memory.
