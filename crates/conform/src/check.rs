@@ -1,4 +1,4 @@
-//! A check as a value: what it quotes, which runs it looks at, and what must hold of them.
+//! A check is a value: it has a source, the runs that it judges, and the condition that must hold.
 
 use std::borrow::Borrow;
 use std::time::Duration;

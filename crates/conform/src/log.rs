@@ -1,4 +1,4 @@
-//! What the interface system saw: data packets and reports, with their times on both sides.
+//! The log of the interface system: data packets and reports, with their times on both sides.
 
 use std::time::Duration;
 

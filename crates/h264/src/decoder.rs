@@ -1,4 +1,4 @@
-//! A decoder of whole access units, and what stands between it and a hostile stream.
+//! A decoder of whole access units, with the checks that a hostile stream must pass first.
 //!
 //! OpenH264 is C++. No Rust rule holds inside of it: a fault of its parsing could be used by whoever
 //! writes the stream, up to code of theirs in this process. It is fuzzed by its makers and runs in

@@ -1,4 +1,4 @@
-//! H.264 for a sender that is told the size of each picture, by OpenH264.
+//! H.264 for a sender that chooses the size of each picture, by OpenH264.
 //!
 //! OpenH264 is C++ that is compiled in. What it does with memory is its own: see [`decoder`] for what a
 //! hostile stream can come to, and what is checked before it sees one.

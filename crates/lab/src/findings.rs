@@ -1,4 +1,4 @@
-//! What runs gave: metrics and curves, over cells and seeds.
+//! Joins the results of runs: metrics and curves, over cells and seeds.
 
 use std::collections::{BTreeMap, BTreeSet};
 

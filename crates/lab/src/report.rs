@@ -1,4 +1,4 @@
-//! One page with every figure beside what the paper says and what we measured.
+//! One page with every figure, the paper's claim and the measured values.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What an experiment leaves behind: `result.json`, `series.csv` and `figure.svg`.
+//! Writes the results of an experiment: `result.json`, `series.csv` and `figure.svg`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

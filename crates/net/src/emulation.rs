@@ -1,4 +1,4 @@
-//! What the relay and the router have in common: a link each way, and what may be changed while they run.
+//! Common parts of relay and router: a link each way, and changes while they run.
 
 use evenkeel_link::{
     Change, Counters, DeliveryTrace, Discipline, Event, Link, LinkConfig, Loss, Packet, QueueLimit,

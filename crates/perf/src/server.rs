@@ -1,4 +1,4 @@
-//! The server: whom it believes, what it agrees to, and the flows of all its tests.
+//! The server accepts clients, agrees on terms, and runs the flows of all its tests.
 
 mod event;
 mod share;

@@ -1,4 +1,4 @@
-//! What a client asks for, and what a server agrees to.
+//! The terms for which a client asks and on which a server agrees.
 
 use evenkeel_rtp::session::{Config, FeedbackMode};
 use tfrc::time::{Duration, Instant};

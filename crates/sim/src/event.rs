@@ -1,4 +1,4 @@
-//! The event queue: what happens next, in the order of (time, sequence of scheduling).
+//! The event queue, in the order of (time, sequence of scheduling).
 
 use tfrc::time::Instant;
 

@@ -1,4 +1,4 @@
-//! B.4.2: what the receiver makes of packets that are lost or late.
+//! B.4.2: lost and late packets at the receiver.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! B.3.1: the round-trip time that the sender measures and tells.
+//! B.3.1: the round-trip time that the sender measures and states.
 
 use tfrc::time::Instant;
 

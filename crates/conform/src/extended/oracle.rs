@@ -1,4 +1,4 @@
-//! What p must be, computed from the text of RFC 5348 §5.3 to §5.5.
+//! Computes the expected p from the text of RFC 5348 §5.3 to §5.5.
 
 use crate::check::{Evidence, Outcome, within};
 use crate::log::Log;

@@ -1,4 +1,4 @@
-//! The path of these runs, and what a log tells about it.
+//! The path of these runs, and readings of its log.
 
 use std::time::Duration;
 

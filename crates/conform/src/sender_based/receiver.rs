@@ -1,4 +1,4 @@
-//! What a receiver reports, against what came.
+//! Compares the reports of a receiver with the packets that arrived.
 
 use std::collections::BTreeSet;
 

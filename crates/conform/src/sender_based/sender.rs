@@ -1,4 +1,4 @@
-//! What a sender makes of reports: the rate at which packets leave.
+//! Judges how a sender responds to reports: the rate at which packets leave.
 
 use tfrc::equation;
 use tfrc::time::Instant;

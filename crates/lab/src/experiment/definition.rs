@@ -1,4 +1,4 @@
-//! What an experiment's file says: what is run, what is drawn, what is held to what.
+//! The content of an experiment file: scenario, figure and checks.
 
 use std::collections::BTreeSet;
 use std::path::Path;

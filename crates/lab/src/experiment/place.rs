@@ -1,4 +1,4 @@
-//! Where in an experiment's file something stands.
+//! Finds the place of a key or value in an experiment file.
 
 use std::ops::Range;
 

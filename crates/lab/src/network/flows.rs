@@ -1,4 +1,4 @@
-//! The flows of a network: what they speak, and when and where they run.
+//! The flows of a network: their protocols, places and times.
 
 use evenkeel_link::Random;
 use evenkeel_sim::{GapFrom, Traffic, WebConfig, WebReceiver, WebSender};

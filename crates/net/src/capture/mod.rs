@@ -1,4 +1,4 @@
-//! What an endpoint sends and receives, as a file for Wireshark.
+//! Writes an endpoint's datagrams to a file for Wireshark.
 
 pub(crate) mod datagram;
 mod describe;

@@ -1,4 +1,4 @@
-//! Prefetches what the events of the next window need, before the first of them happens.
+//! Prefetches the data of the events of the next window before the first of them happens.
 //!
 //! With thousands of flows nearly every event finds its link, its packet and its agent in far memory. Served
 //! one after the other, each waits for all of that, as what an event needs is known only from what the one

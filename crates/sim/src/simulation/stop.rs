@@ -1,4 +1,4 @@
-//! What packets come to and events wake, in one number each.
+//! The target of a packet or an event, a link or an agent, in one number.
 
 /// A link or an agent.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,4 +1,4 @@
-//! What holds for any variant, on any path, with any settings.
+//! Properties of any variant, on any path, with any settings.
 
 use super::*;
 use evenkeel_link::Random;

@@ -1,4 +1,4 @@
-//! What of the sent packets is acknowledged, in flight or to be sent again.
+//! The scoreboard: sent packets that are acknowledged, in flight or lost.
 
 use super::runs::Runs;
 use super::segment::Ack;

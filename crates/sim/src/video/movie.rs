@@ -1,4 +1,4 @@
-//! Made-up movies: frame sizes as those of real MPEG-4 films, from a seed.
+//! Made-up movies: frame sizes as of real MPEG-4 films, from a seed.
 //!
 //! The traces of the `vod` paper are gone; of them is known a mean of 640 kb/s, the largest frame over the
 //! mean frame (18.2 and 12.1), and that the rate of one changes much faster than that of the other. What

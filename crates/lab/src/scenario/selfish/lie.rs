@@ -1,4 +1,4 @@
-//! What there is to lie about.
+//! The lies that a receiver can tell.
 
 use evenkeel_sim::FeedbackMode;
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! What is told of a case: how full the link is, and what each group has of it.
+//! Metrics of a case: the use of the link, and each group's share of it.
 
 use tfrc::time::Duration;
 

@@ -1,4 +1,4 @@
-//! One call over one link: the simulation, and what was seen of it.
+//! One call over one link: the simulation and its records.
 
 use evenkeel_codec::source::{
     Ffmpeg, FfmpegOptions, Format, FrameRate, Scene, Source, SourceError,

@@ -1,4 +1,4 @@
-//! What became of the packets of each flow.
+//! Records the fate of the packets of each flow.
 
 use evenkeel_sim::{Body, End, FlowId, Observer, Packet};
 use tfrc::time::{Duration, Instant};
