@@ -91,8 +91,8 @@ impl Sizes {
 
     /// Turns to the next picture, with its change from the one before, which was coded with this quantiser.
     pub(super) fn turn_to(&mut self, change: Change, reference: f64) {
-        // At its reference's quantiser each picture has the size that the last picture had at its own reference's quantiser. Two
-        // corrections follow: the steps between the two, and the additional change.
+        // At its reference's quantiser each picture has the size that the last picture had at its own reference's
+        // quantiser. Two corrections follow: the steps between the two, and the additional change.
         let (quantiser, octaves) = self.known;
         let at_reference = octaves - self.steepness * self.fall(quantiser, self.reference);
         let apart = self.steepness * FAR_SLOPE * (self.reference - reference);
