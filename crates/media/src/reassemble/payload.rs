@@ -120,9 +120,9 @@ impl Payloads {
     pub fn add(&mut self, payload_type: u8, payload: Payload) {
         let mut codecs = [self.first]
             .into_iter()
-            .chain(self.others.iter().map(|(_, it)| *it));
+            .chain(self.alternatives.iter().map(|(_, it)| *it));
         if codecs.all(|it| it.codec() != payload.codec()) {
-            self.others.push((payload_type, payload));
+            self.alternatives.push((payload_type, payload));
         }
     }
 
