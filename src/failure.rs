@@ -89,7 +89,7 @@ pub(crate) fn warnings() -> Vec<String> {
     kept.iter().cloned().collect()
 }
 
-/// Joins the lines of a text: messages of other programs have line breaks, and those of this program are one line.
+/// Joins the lines of a text: messages of other programs have line breaks, and messages of this program are one line.
 fn one_line(text: impl fmt::Display) -> String {
     text.to_string()
         .split_whitespace()

@@ -1,24 +1,25 @@
 //! How an end meets its peer: encrypted by an invitation, or in the clear at an address.
 
 use std::io::IsTerminal as _;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 use std::time::{Duration, UNIX_EPOCH};
 
 use evenkeel_net::{Clock, Socket, local_addresses};
-use evenkeel_secure::endpoint::{Candidate, SecureConfig};
+use evenkeel_secure::endpoint::{Candidate, IceServer, SecureConfig};
 use evenkeel_secure::identity::Identity;
 use evenkeel_secure::invitation::{Invitation, MAX_ADDRESSES, Purpose};
 use qrcode::QrCode;
 use qrcode::render::unicode::Dense1x2;
 
 use crate::address::HeardSources;
+use crate::cli::ConnectionArgs;
 use crate::failure::{self, Failure};
 use crate::outputs;
 use crate::wiring;
 
-/// The time within which an inviter must answer. It is there already, so that a way that carries packets is found in a few
-/// round trips; ICE's last check is sent within about half of this.
-const JOIN_TIMEOUT: Duration = Duration::from_secs(30);
+/// The time within which an inviter must answer. A way that carries packets is found in a few round trips; the rest is for a
+/// person who pastes a reply.
+const JOIN_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// How an end meets its peer.
 pub(crate) enum Meeting<'a> {
@@ -93,15 +94,18 @@ impl<'a> Meeting<'a> {
         bind: Option<SocketAddr>,
         option: &str,
         clock: &Clock,
+        args: &ConnectionArgs,
     ) -> Result<Option<(Socket, Encrypted)>, Failure> {
         if matches!(self, Self::Plain(_)) {
             return Ok(None);
         }
         let socket = wiring::bind(bind.unwrap_or((Ipv6Addr::UNSPECIFIED, 0).into()), option)?;
-        let encrypted = match self {
+        let mut encrypted = match self {
             Self::Join(invitation) => Encrypted::join(invitation, &socket)?,
             _ => Encrypted::invite(purpose, &socket, clock)?,
         };
+        let servers = args.ice_servers.iter().map(|url| server(url, &socket));
+        encrypted.config.servers = servers.collect::<Result<_, _>>()?;
         Ok(Some((socket, encrypted)))
     }
 }
@@ -120,13 +124,22 @@ fn command(purpose: Purpose) -> &'static str {
     }
 }
 
+/// What an end that was invited waits for.
+#[derive(Debug)]
+pub(crate) struct Join {
+    /// The time within which the inviter must answer.
+    pub(crate) timeout: Duration,
+    /// The inviter's addresses, in words.
+    pub(crate) addresses: String,
+}
+
 /// An encrypted connection that is to be made.
 pub(crate) struct Encrypted {
     pub(crate) config: SecureConfig,
-    /// The invitation of an inviter.
+    /// The invitation of an inviter, still without addresses.
     pub(crate) invitation: Option<Invitation>,
-    /// The time within which the peer must be found, and where, for who was invited.
-    pub(crate) join: Option<(Duration, String)>,
+    /// What an end that was invited waits for.
+    pub(crate) join: Option<Join>,
 }
 
 impl Encrypted {
@@ -134,7 +147,7 @@ impl Encrypted {
         let identity = Identity::generate(UNIX_EPOCH + clock.unix_time(clock.now()));
         let identity = identity.map_err(Failure::runtime)?;
         let candidates = candidates(socket.local_address())?;
-        let invitation = Invitation::new(purpose, &candidates, &identity);
+        let invitation = Invitation::new(purpose, &identity);
         let invitation = invitation.map_err(Failure::runtime)?;
         let config = invitation.for_inviter(identity, candidates);
         Ok(Self {
@@ -151,7 +164,10 @@ impl Encrypted {
         Ok(Self {
             config: config.map_err(Failure::runtime)?,
             invitation: None,
-            join: Some((JOIN_TIMEOUT, addresses.join(" or "))),
+            join: Some(Join {
+                timeout: JOIN_TIMEOUT,
+                addresses: addresses.join(" or "),
+            }),
         })
     }
 }
@@ -175,6 +191,17 @@ pub(crate) fn print(invitation: &Invitation, output_is_taken: bool) -> Result<()
         "the other end joins with this line, which works once:",
     )?;
     outputs::tell(output_is_taken, joining(invitation))
+}
+
+/// Resolves the URL of a server to an address that the socket can send to.
+fn server(url: &str, socket: &Socket) -> Result<IceServer, Failure> {
+    let resolve = |host: &str, port| {
+        let host = host.trim_matches(['[', ']']);
+        let mut found = (host, port).to_socket_addrs().ok()?;
+        found.find(|address| socket.find_route(*address).is_ok())
+    };
+    let wrong = |error| Failure::usage(format!("--ice-server: {error}"));
+    IceServer::parse(url, resolve).map_err(wrong)
 }
 
 /// Warns that whoever is on the path sees the media, if there is a path.

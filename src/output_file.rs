@@ -27,7 +27,7 @@ impl OutputFile {
         }
     }
 
-    fn told<T>(&self, done: io::Result<T>) -> io::Result<T> {
+    fn named<T>(&self, done: io::Result<T>) -> io::Result<T> {
         done.map_err(|error| {
             let line = format!("cannot write {}: {error}", self.name);
             io::Error::new(error.kind(), line)
@@ -38,11 +38,11 @@ impl OutputFile {
 impl Write for OutputFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write(bytes);
-        self.told(written)
+        self.named(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
         let flushed = self.file.flush();
-        self.told(flushed)
+        self.named(flushed)
     }
 }

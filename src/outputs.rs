@@ -210,7 +210,6 @@ pub(crate) fn page_info(
         mode,
         choices: BTreeMap::new(),
         deadline_ms: units::millis(deadline),
-        invitation: None,
         max_rate_bps: picture
             .and_then(|picture| picture.max_rate)
             .map(Rate::bits_per_sec),

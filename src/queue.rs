@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn error_names_the_setting_and_its_remedy() {
-        for (text, told) in [
+        for (text, message) in [
             ("lifo", "lifo: no such discipline: write red, codel"),
             ("codl:ecn", "codl: no such discipline"),
             ("red", "red needs min and max"),
@@ -260,7 +260,7 @@ mod tests {
             ("0ms", "out of range: a queue lasts"),
         ] {
             match queue(text) {
-                Err(error) => assert!(error.contains(told), "{text}: {error}"),
+                Err(error) => assert!(error.contains(message), "{text}: {error}"),
                 Ok(queue) => panic!("{text}: {queue:?}"),
             }
         }

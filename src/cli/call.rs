@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use tfrc::time::Duration;
 
-use super::{PictureArgs, RunArgs};
+use super::{ConnectionArgs, PictureArgs, RunArgs};
 use crate::units;
 
 /// `evenkeel call`.
@@ -20,12 +20,6 @@ pub(crate) struct CallArgs {
     /// With --plain the other end's ADDR or ADDR:PORT (5004 unless given)
     #[arg(value_name = "INVITATION")]
     pub(crate) peer: Option<String>,
-    /// Call in the clear, ADDR without an invitation
-    ///
-    /// Who is on the path then sees and can change pictures. Without this they are encrypted (DTLS and SRTP), and a
-    /// person joins by an invitation
-    #[arg(long)]
-    pub(crate) plain: bool,
     /// Local address and port [default: any free port; [::]:5004 with --plain]
     #[arg(long, value_name = "ADDR:PORT", value_parser = units::address)]
     pub(crate) bind: Option<SocketAddr>,
@@ -44,6 +38,8 @@ pub(crate) struct CallArgs {
     pub(crate) record: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) picture: PictureArgs,
+    #[command(flatten)]
+    pub(crate) connection: ConnectionArgs,
     #[command(flatten)]
     pub(crate) run: RunArgs,
 }

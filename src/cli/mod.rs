@@ -2,6 +2,7 @@
 
 mod call;
 mod conform;
+mod connection;
 mod demo;
 mod doctor;
 mod lab;
@@ -18,6 +19,7 @@ use clap::{Parser, Subcommand};
 
 pub(crate) use call::CallArgs;
 pub(crate) use conform::{ConformArgs, ConformRole};
+pub(crate) use connection::ConnectionArgs;
 pub(crate) use demo::DemoArgs;
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use lab::{LabArgs, LabCommand, LabListArgs, LabRunArgs};

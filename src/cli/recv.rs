@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::RunArgs;
+use super::{ConnectionArgs, RunArgs};
 
 /// `evenkeel recv`.
 #[derive(Clone, Debug, Args)]
@@ -14,17 +14,12 @@ use super::RunArgs;
 pub(crate) struct RecvArgs {
     /// The invitation of `evenkeel send`, or where to listen: ADDR:PORT
     ///
-    /// Without an invitation this end invites, and prints one; it listens at any free port unless BIND is given. With
-    /// --plain the default is port 5004, or the port in --sdp. The address of a group, as 239.1.2.3 or ff15::1%eth0, joins it: nothing is then reported to the sender, whose
-    /// rate is fixed, so that many receivers do not flood it. Of --sdp only a group's address is taken
+    /// Without an invitation this end invites, and prints one; it listens at any free port unless ADDR:PORT is given. With
+    /// --plain the default is port 5004, or the port in --sdp. The address of a group, as 239.1.2.3 or ff15::1%eth0,
+    /// joins it: nothing is then reported to the sender, whose rate is fixed, so that many receivers do not flood it. Of
+    /// --sdp only a group's address is taken
     #[arg(value_name = "INVITATION|BIND")]
     pub(crate) bind: Option<String>,
-    /// Receive in the clear, as any RTP sender sends
-    ///
-    /// Who is on the path then sees and can change pictures. Without this they are encrypted (DTLS and SRTP), and a
-    /// person joins by an invitation. --sdp and a group imply it
-    #[arg(long)]
-    pub(crate) plain: bool,
     /// With --plain, hear only this address, at any port unless it has one
     #[arg(long, value_name = "ADDR")]
     pub(crate) from: Option<String>,
@@ -42,6 +37,8 @@ pub(crate) struct RecvArgs {
     /// Seed of this end's network identifiers [default: drawn anew]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) connection: ConnectionArgs,
     #[command(flatten)]
     pub(crate) run: RunArgs,
 }

@@ -7,7 +7,7 @@ use clap::Args;
 use tfrc::time::Duration;
 use tfrc::units::Rate;
 
-use super::{PictureArgs, RunArgs};
+use super::{ConnectionArgs, PictureArgs, RunArgs};
 use crate::units;
 
 /// `evenkeel send`.
@@ -22,12 +22,6 @@ pub(crate) struct SendArgs {
     /// the clear, and needs --fixed-rate, as its members report nothing
     #[arg(value_name = "INVITATION")]
     pub(crate) dest: Option<String>,
-    /// Send in the clear, to ADDR: plain RTP, for any receiver
-    ///
-    /// Who is on the path then sees and can change pictures. Without this they are encrypted (DTLS and SRTP), and a
-    /// person joins by an invitation. --sdp implies it
-    #[arg(long)]
-    pub(crate) plain: bool,
     /// Local address and port; any free port unless given
     #[arg(long, value_name = "ADDR:PORT", value_parser = units::address)]
     pub(crate) bind: Option<SocketAddr>,
@@ -49,6 +43,8 @@ pub(crate) struct SendArgs {
     pub(crate) give_up: Duration,
     #[command(flatten)]
     pub(crate) picture: PictureArgs,
+    #[command(flatten)]
+    pub(crate) connection: ConnectionArgs,
     #[command(flatten)]
     pub(crate) run: RunArgs,
 }

@@ -15,13 +15,14 @@ use crate::wiring::{self, Role};
 pub(crate) fn run(args: &CallArgs) -> Result<(), Failure> {
     let run = CallRun::start(&args.run)?;
     let purpose = Purpose::Call;
-    let meeting = Meeting::of(args.peer.as_deref(), args.plain, purpose)?;
+    let meeting = Meeting::of(args.peer.as_deref(), args.connection.plain, purpose)?;
     let from = meeting.heard(args.from.as_deref())?;
     let record = args.record.as_deref();
     let mut video = run.video(&args.picture, &[("--record", record)])?;
     let sink = outputs::sink(record, video.stream.codec, None)?;
     let outputs = Outputs::open(&args.run, record)?;
-    let encrypted = meeting.encrypted(purpose, args.bind, "--bind", &run.clock)?;
+    let encrypted =
+        meeting.encrypted(purpose, args.bind, "--bind", &run.clock, &args.connection)?;
     let (socket, peer, encrypted) = match encrypted {
         Some((socket, encrypted)) => (socket, PEER, Some(encrypted)),
         None => {

@@ -211,14 +211,14 @@ fn controls(relay: Arc<RelayHandle<TcpFlows>>, choices: Arc<Choices>, both: bool
         choices
             .check(&knobs)
             .map_err(|refused| refused.to_string())?;
-        turn(&relay, &knobs, both).map_err(|gone| gone.to_string())?;
+        apply_knobs(&relay, &knobs, both).map_err(|gone| gone.to_string())?;
         choices.set(&knobs);
         Ok(())
     })
 }
 
 /// Applies knobs to the link. The page's delay is the base round-trip time, as `--rtt` is: half of it each way.
-fn turn(relay: &RelayHandle<TcpFlows>, knobs: &Knobs, both: bool) -> Result<(), RelayGone> {
+fn apply_knobs(relay: &RelayHandle<TcpFlows>, knobs: &Knobs, both: bool) -> Result<(), RelayGone> {
     if let Some(flows) = knobs.tcp {
         relay.call(move |tcp, now| tcp.set_flows(now, flows))?;
     }

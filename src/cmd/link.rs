@@ -73,12 +73,12 @@ impl Emulator {
     }
 
     /// Reports an interface whose state changed; returns an error if it can carry no further frame.
-    fn tell_interfaces(&self, told: &mut [InterfaceState; 2]) -> Result<(), Failure> {
+    fn report_interfaces(&self, reported: &mut [InterfaceState; 2]) -> Result<(), Failure> {
         let Self::Router(router, names) = self else {
             return Ok(());
         };
-        for ((name, told), now) in names.iter().zip(told).zip(router.interfaces()) {
-            if std::mem::replace(told, now) == now {
+        for ((name, reported), now) in names.iter().zip(reported).zip(router.interfaces()) {
+            if std::mem::replace(reported, now) == now {
                 continue;
             }
             match now {
@@ -266,7 +266,7 @@ fn emulate(
     let end = args.seconds.map(|time| started + time);
     let mut ended = Ok(());
     while !stop.is_asked() && end.is_none_or(|end| clock.now() < end) {
-        ended = emulator.tell_interfaces(&mut interfaces);
+        ended = emulator.report_interfaces(&mut interfaces);
         if ended.is_err() {
             break;
         }
@@ -277,7 +277,7 @@ fn emulate(
             socket.serve(|line| emulator.answer(line));
         }
         let message = messages.peek().map(|message| started + message.at);
-        let next = [Some(clock.now() + LOOK), end, message];
+        let next = [Some(clock.now() + POLL_INTERVAL), end, message];
         clock.sleep_until(next.into_iter().flatten().min().unwrap_or(started));
     }
     let summary = emulator.snapshot().map_err(Failure::runtime)?;
@@ -300,7 +300,7 @@ fn emulate(
 }
 
 /// The interval of checks for control messages, failed interfaces and Ctrl-C.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 fn text(file: &Path) -> Result<String, Failure> {
     read_text(file, FileKind::Settings)

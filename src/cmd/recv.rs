@@ -36,7 +36,7 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
         None => (None, None),
     };
     let is_group = bind.is_some_and(|bind| bind.ip().is_multicast());
-    let is_plain = args.plain || args.sdp.is_some() || is_group;
+    let is_plain = args.connection.plain || args.sdp.is_some() || is_group;
     let meeting = Meeting::of(invitation, is_plain, purpose)?;
     let from = meeting.heard(args.from.as_deref())?;
     let seed = wiring::network_seed(args.seed);
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
     wiring::set_feedback(&mut session, args.run.feedback);
     let sink = outputs::sink(args.record.as_deref(), stream.codec, frame_rate)?;
     let outputs = Outputs::open(&args.run, args.record.as_deref())?;
-    let encrypted = meeting.encrypted(purpose, bind, "BIND", &run.clock)?;
+    let encrypted = meeting.encrypted(purpose, bind, "BIND", &run.clock, &args.connection)?;
     let (socket, in_group, encrypted) = match encrypted {
         Some((socket, encrypted)) => {
             session.peer = Some(PEER);

@@ -20,7 +20,8 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
     let mut run = CallRun::start(&args.run)?;
     let purpose = Purpose::Send;
     let dest = args.dest.as_deref();
-    let is_plain = args.plain || args.sdp.is_some() || dest.is_some_and(wiring::is_group);
+    let is_plain =
+        args.connection.plain || args.sdp.is_some() || dest.is_some_and(wiring::is_group);
     let meeting = Meeting::of(dest, is_plain, purpose)?;
     let peer = match meeting {
         Meeting::Plain(_) => wiring::peer_or_group(meeting.address()?)?,
@@ -31,7 +32,8 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
     }
     let video = run.video(&args.picture, &[("--sdp", args.sdp.as_deref())])?;
     let outputs = Outputs::open(&args.run, None)?;
-    let encrypted = meeting.encrypted(purpose, args.bind, "--bind", &run.clock)?;
+    let encrypted =
+        meeting.encrypted(purpose, args.bind, "--bind", &run.clock, &args.connection)?;
     let (socket, encrypted) = match encrypted {
         Some((socket, encrypted)) => (socket, Some(encrypted)),
         None => {

@@ -79,7 +79,7 @@ fn attempts(
     for attempts in 1..=most {
         let checks: Vec<_> = open.iter().map(|(check, _)| *check).collect();
         let records = series(&runs_of(&checks), parties, stop, progress)?;
-        let mut again = Vec::new();
+        let mut repeat = Vec::new();
         for (check, disturbed) in open {
             let (outcome, late) = judge(check, &records, parties.rfc);
             let disturbed = disturbed + u32::from(!outcome.pass && late > MAX_HOST_LATENESS);
@@ -91,13 +91,13 @@ fn attempts(
                     disturbed,
                 });
             } else {
-                again.push((check, disturbed));
+                repeat.push((check, disturbed));
             }
         }
-        if again.is_empty() || stop.is_asked() {
+        if repeat.is_empty() || stop.is_asked() {
             break;
         }
-        open = again;
+        open = repeat;
     }
     Ok(ended)
 }
@@ -122,7 +122,7 @@ fn series(
                 return Err(failure);
             }
         }
-        progress.tell(run);
+        progress.print(run);
     }
     Ok(records)
 }
@@ -169,7 +169,7 @@ impl Progress {
         }
     }
 
-    fn tell(&self, run: &Run) {
+    fn print(&self, run: &Run) {
         let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         if ended.insert(run.name) {
             let (count, total) = (ended.len(), self.total);

@@ -23,7 +23,7 @@ pub(super) fn file(
         let y4m = Y4m::open(path).map_err(|error| Failure::usage(unreadable(name, &error)))?;
         let rate = y4m.format().frame_rate;
         // A pipe has been read by now.
-        if !is_file || y4m.has_square_pixels() && !rate.is_above(FrameRate::MOST) {
+        if !is_file || y4m.has_square_pixels() && !rate.is_above(FrameRate::DEFAULT_MAX) {
             return Ok(Box::new(y4m));
         }
     }
@@ -63,7 +63,7 @@ pub(super) fn ffmpeg(
     let opened = Ffmpeg::open_unless(input, &options, move || unwanted.is_asked());
     let opened = opened.map_err(|error| Failure::usage(unreadable(&picture.source, &error)))?;
     if let Some(rate) = opened.faster_rate() {
-        let (most, rate) = (FrameRate::MOST, rate.per_second());
+        let (most, rate) = (FrameRate::DEFAULT_MAX, rate.per_second());
         failure::warn(format!(
             "--source {name} has {rate:.0} pictures a second, of which {most} are sent; --fps {rate:.0} sends more of them"
         ));

@@ -29,8 +29,6 @@ pub(crate) struct PageInfo {
     pub(crate) choices: BTreeMap<&'static str, Vec<&'static str>>,
     /// The configured deadline γ in milliseconds, before any stretching.
     pub(crate) deadline_ms: f64,
-    /// The line by which the other end joins, if this end invites.
-    pub(crate) invitation: Option<String>,
     /// The most that this end sends, bits a second, if it was limited.
     pub(crate) max_rate_bps: Option<f64>,
 }
@@ -104,6 +102,8 @@ pub(crate) struct Sample {
     pub(crate) t_s: f64,
     /// The words that both ends show, once the connection is encrypted.
     pub(crate) words: Option<String>,
+    /// The line by which the other end joins, if this end invites and waits.
+    pub(crate) invitation: Option<String>,
     /// The allowed rate *X*, bits a second.
     pub(crate) x_bps: Option<f64>,
     /// The receive rate *X_recv* last reported, bits a second.
@@ -217,7 +217,6 @@ mod tests {
             mode: Mode::Demo,
             choices: BTreeMap::new(),
             deadline_ms: 150.0,
-            invitation: None,
             max_rate_bps: None,
         };
         let json: serde_json::Value = serde_json::from_str(&info.with_limits(true)).unwrap();

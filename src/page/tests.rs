@@ -17,7 +17,6 @@ fn info() -> PageInfo {
         mode: Mode::Demo,
         choices: BTreeMap::new(),
         deadline_ms: 150.0,
-        invitation: None,
         max_rate_bps: None,
     }
 }
@@ -94,8 +93,8 @@ fn a_stopped_page_gives_its_port_back() {
     let mut open = get(&page, "/api/events");
     line(&mut open, "data: {");
     drop(page);
-    let again = Page::start(address, &info(), None).expect("a free port");
-    assert_eq!(again.address(), address);
+    let second = Page::start(address, &info(), None).expect("a free port");
+    assert_eq!(second.address(), address);
 }
 
 #[test]

@@ -58,7 +58,7 @@ impl Container {
     }
 }
 
-/// The kind of coded pictures in a recording, that of the first.
+/// The kind of coded pictures in a recording, which the first picture sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     H264,
@@ -241,13 +241,16 @@ impl Running {
 }
 
 /// The most bytes of `ffmpeg`'s messages that are kept.
-const MOST_SAID: u64 = 512;
+const MAX_MESSAGE_BYTES: u64 = 512;
 
 /// Reads to the end in bounded memory, and returns the first line.
 fn first_line(mut said: impl io::Read) -> String {
     let mut first = Vec::new();
     // The pipe of a process that has ended has an end.
-    let _ = said.by_ref().take(MOST_SAID).read_to_end(&mut first);
+    let _ = said
+        .by_ref()
+        .take(MAX_MESSAGE_BYTES)
+        .read_to_end(&mut first);
     let _ = io::copy(&mut said, &mut io::sink());
     let text = String::from_utf8_lossy(&first).into_owned();
     text.lines().next().unwrap_or_default().to_owned()
@@ -288,7 +291,7 @@ fn frame_header(length: usize, time: u64) -> [u8; 12] {
     header
 }
 
-/// The times of pictures in the file, in ticks. Timestamps wrap, and those of a restarted sender begin anywhere.
+/// The times of pictures in the file, in ticks. Timestamps wrap, and the timestamps of a restarted sender begin anywhere.
 #[derive(Debug, Default)]
 struct Timeline {
     last: Option<u32>,
@@ -297,7 +300,7 @@ struct Timeline {
     written: u64,
 }
 
-/// The longest pause that is kept; beyond, a step is that of another stream.
+/// The longest pause that is kept; a longer step belongs to another stream.
 const LONGEST_STEP: u32 = 60 * TICKS;
 
 /// The step to the first picture of another stream.

@@ -23,7 +23,7 @@ pub(super) fn of(timestamps: &[u32]) -> Option<FrameRate> {
     let nearest = exact.per_second().round();
     // Times of capture jitter, and then the rate is the whole number that somebody set.
     let is_jittered = steps.first() != steps.last();
-    let is_near = (exact.per_second() / nearest - 1.0).abs() < NEAR;
+    let is_near = (exact.per_second() / nearest - 1.0).abs() < RATE_ERROR;
     if is_jittered && is_near {
         FrameRate::new(nearest as u32, 1)
     } else {
@@ -36,7 +36,7 @@ fn common_divisor(a: u32, b: u32) -> u32 {
 }
 
 /// The error of a rate that is measured from times of capture, as a share.
-const NEAR: f64 = 0.03;
+const RATE_ERROR: f64 = 0.03;
 
 #[cfg(test)]
 mod tests {

@@ -28,7 +28,7 @@ enum State {
 }
 
 /// The bytes of pictures at which a recording waits no longer for its rate.
-const MOST_WAITING: usize = 64 << 20;
+const MAX_WAITING: usize = 64 << 20;
 
 impl Y4mRecording {
     /// Creates a recording in this file, which is empty.
@@ -81,7 +81,7 @@ impl Sink for Y4mRecording {
         };
         waiting.push((timestamp, picture.clone()));
         let bytes: usize = waiting.iter().map(|(_, it)| it.data().len()).sum();
-        let is_enough = waiting.len() == rate::PICTURES || bytes >= MOST_WAITING;
+        let is_enough = waiting.len() == rate::PICTURES || bytes >= MAX_WAITING;
         if self.frame_rate.is_some() || is_enough {
             self.begin()?;
         }

@@ -75,7 +75,8 @@ pub(crate) struct CallProcess {
     pub(crate) coded: Receiver<Coded>,
     pub(crate) shown: Receiver<ShownFrame>,
     pub(crate) stalls: Stalls,
-    pub(super) peer: PeerWatch,
+    /// The watch of a connection that is encrypted.
+    pub(super) peer: Option<PeerWatch>,
     clock: Clock,
     stop: Stop,
     capture: Option<JoinHandle<Result<(), CaptureError>>>,
@@ -95,11 +96,13 @@ impl CallProcess {
         let make_call = move |now| Call::new(now, session.clone(), policy, payloads.clone());
         let (endpoint, outlets) = CallEndpoint::new(make_call(clock.now()), config.hearing);
         let (connection, peer) = match config.encrypted {
-            None => (Connection::plain(endpoint), PeerWatch::default()),
-            Some(Encrypted { config, join, .. }) => (
-                Connection::secure(&clock, config, endpoint, Box::new(make_call)),
-                PeerWatch::new(clock.now(), join),
-            ),
+            None => (Connection::plain(endpoint), None),
+            Some(mut encrypted) => {
+                let peer = PeerWatch::new(clock.now(), &mut encrypted);
+                let config = encrypted.config;
+                let connection = Connection::secure(&clock, config, endpoint, Box::new(make_call));
+                (connection, Some(peer))
+            }
         };
         let connection =
             Arc::new(Driver::spawn(clock, config.socket, connection).map_err(Failure::runtime)?);

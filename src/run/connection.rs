@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use evenkeel_media::call::Call;
 use evenkeel_net::Clock;
 use evenkeel_rtp::endpoint::{Datagram, Endpoint, Reason, Transmit};
-use evenkeel_secure::endpoint::{Secure, SecureConfig, SecureEvent};
+use evenkeel_secure::endpoint::{Candidate, Secure, SecureConfig, SecureEvent};
 use tfrc::time::Instant;
 
 use super::call_endpoint::CallEndpoint;
@@ -72,6 +72,16 @@ impl Connection {
             Way::Plain(_) => true,
             Way::Secure { is_open, .. } => *is_open,
         }
+    }
+
+    /// Adds addresses of the peer, which its reply has.
+    pub(crate) fn add_peer_candidates(&mut self, now: Instant, candidates: Vec<Candidate>) {
+        if let Way::Secure { secure, .. } = &mut self.way {
+            for candidate in candidates {
+                secure.add_peer_candidate(now, candidate);
+            }
+        }
+        self.follow(now);
     }
 
     /// Returns what became of the encrypted connection since the last call.

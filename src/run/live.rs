@@ -54,6 +54,8 @@ pub(super) struct Live {
     choice: Option<Choice>,
     /// The words that both ends of an encrypted connection show.
     words: Option<String>,
+    /// The line by which the other end joins.
+    invitation: Option<String>,
     /// True if the connection is to be encrypted and the peer has not come yet.
     awaits_peer: bool,
     phase: SenderState,
@@ -155,6 +157,11 @@ impl Live {
         if self.words.as_deref() != words {
             self.words = words.map(Into::into);
         }
+    }
+
+    /// Records the line by which the other end joins.
+    pub(super) fn handle_invitation(&mut self, line: String) {
+        self.invitation = Some(line);
     }
 
     /// Records the choice on the page.
@@ -291,6 +298,7 @@ impl Live {
         Sample {
             t_s: self.now.saturating_since(self.start).as_secs_f64(),
             words: self.words.clone(),
+            invitation: self.invitation.clone().filter(|_| self.awaits_peer),
             x_bps: path.map(|path| path.allowed_rate.bits_per_sec()),
             x_recv_bps: path.map(|path| path.receive_rate.bits_per_sec()),
             throughput_bps: rate(&self.bytes).map(Rate::bits_per_sec),

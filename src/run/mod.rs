@@ -9,6 +9,7 @@ mod live;
 mod monitor;
 mod peer_watch;
 mod reference;
+mod replies;
 mod snapshot;
 mod stall;
 mod summary;
@@ -23,10 +24,10 @@ use evenkeel_net::Clock;
 use self::call_process::{CallProcess, Surroundings};
 use self::monitor::{Monitor, MonitorConfig};
 use self::reference::References;
+use self::replies::Replies;
 use crate::cli::{PictureArgs, RunArgs};
 use crate::failure::Failure;
 use crate::inputs::{self, Pictures};
-use crate::meeting;
 use crate::outputs::{self, NamedFile, Outputs};
 use crate::page::{Controls, PageInfo};
 use crate::stop::Stop;
@@ -113,16 +114,9 @@ impl<'a> CallRun<'a> {
         seed: u64,
         ends: Vec<CallProcessConfig>,
     ) -> Result<(), Failure> {
-        let invitation = ends[0].encrypted.as_ref();
-        let invitation = invitation.and_then(|encrypted| encrypted.invitation.as_ref());
-        let info = PageInfo {
-            invitation: invitation.map(meeting::joining),
-            ..info.clone()
-        };
-        let page = outputs::page(self.args, &info, self.controls, outputs.json_is_said())?;
-        if let Some(invitation) = invitation {
-            meeting::print(invitation, outputs.json_is_said())?;
-        }
+        let invites = ends[0].encrypted.as_ref();
+        let invites = invites.is_some_and(|encrypted| encrypted.invitation.is_some());
+        let page = outputs::page(self.args, info, self.controls, outputs.json_is_said())?;
         let deadline = ends[0].policy.deadline;
         let last = ends.len() - 1;
         let captured: Vec<_> = ends.iter().map(|_| References::default()).collect();
@@ -143,7 +137,10 @@ impl<'a> CallRun<'a> {
         };
         let ends = ends.into_iter().enumerate().map(start);
         let ends = ends.collect::<Result<_, Failure>>()?;
+        // Replies come to standard input, unless pictures do.
+        let reads_replies = invites && info.source != "-";
         let config = MonitorConfig {
+            replies: reads_replies.then(Replies::start).flatten(),
             clock: self.clock,
             stop: self.stop,
             page,

@@ -9,11 +9,13 @@ use evenkeel_media::report::CallReport;
 use evenkeel_net::Clock;
 use evenkeel_net::{Direction, LinkEvent, RelayHandle};
 use evenkeel_rtp::session::EventKind as SessionEvent;
+use evenkeel_secure::invitation::Reply;
 use tfrc::time::{Duration, Instant};
 
 use super::call_process::CallProcess;
 use super::live::Live;
 use super::peer_watch::PeerLine;
+use super::replies::Replies;
 use super::snapshot::Snapshot;
 use super::stall::StallLine;
 use super::summary::RunSummary;
@@ -21,6 +23,7 @@ use super::warning::{self, AwaitedReceiver, HopelessDeadline};
 use crate::choices::Choices;
 use crate::cli::RunArgs;
 use crate::failure::{self, Failure};
+use crate::meeting;
 use crate::outputs::{self, Outputs};
 use crate::page::Page;
 use crate::stop::Stop;
@@ -52,6 +55,8 @@ pub(super) struct MonitorConfig {
     pub(super) deadline: Duration,
     /// The receiver without which the run ends, if there is one.
     pub(super) receiver: Option<AwaitedReceiver>,
+    /// The replies to this end's invitation, if it made one.
+    pub(super) replies: Option<Replies>,
 }
 
 /// The place of an end among those of a run. The figures are those of one stream: from the first end to the last.
@@ -198,14 +203,32 @@ impl Monitor {
 
     /// Follows encrypted connections.
     fn watch_peers(&mut self, now: Instant) -> Result<(), Failure> {
+        let replies = self.config.replies.iter();
+        for reply in replies.flat_map(|replies| std::iter::from_fn(|| replies.poll())) {
+            match reply {
+                Ok(Reply(candidates)) => self.ends[0]
+                    .1
+                    .connection
+                    .post(|connection, now| connection.add_peer_candidates(now, candidates))
+                    .map_err(Failure::runtime)?,
+                Err(error) => failure::warn(error),
+            }
+        }
         let mut begins = false;
         for (_, end) in &mut self.ends {
+            let Some(peer) = &mut end.peer else {
+                continue;
+            };
             let events = end
                 .connection
                 .call(|connection, _| connection.take_events());
-            for line in end.peer.poll(now, events.map_err(Failure::runtime)?) {
+            for line in peer.poll(now, events.map_err(Failure::runtime)?) {
                 match line {
                     PeerLine::Note(text) => failure::say(text),
+                    PeerLine::Invitation(invitation) => {
+                        meeting::print(&invitation, self.config.outputs.json_is_said())?;
+                        self.live.handle_invitation(meeting::joining(&invitation));
+                    }
                     PeerLine::Encrypted(text) => {
                         failure::say(text);
                         begins = true;
@@ -217,9 +240,7 @@ impl Monitor {
                     }
                 }
             }
-            if !end.peer.is_plain() {
-                self.live.handle_words(end.peer.words());
-            }
+            self.live.handle_words(peer.words());
         }
         if begins {
             self.begin(now);

@@ -1,15 +1,21 @@
-//! Follows an encrypted connection: who the peer is, whether it answers, and why a connection fails.
+//! Follows an encrypted connection: how the peer is met, who it is, and why a connection fails.
 
-use evenkeel_secure::endpoint::SecureEvent;
+use evenkeel_secure::endpoint::{Candidate, SecureEvent};
+use evenkeel_secure::invitation::{Invitation, Reply};
 use tfrc::time::{Duration, Instant};
 
 use crate::failure::Failure;
+use crate::meeting::{Encrypted, Join};
+
+/// The time that a server or the inviter has for an answer: that of a first check and two repetitions (RFC 8489 §6.2.1).
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A change of the connection, for a person.
-#[derive(Debug)]
 pub(super) enum PeerLine {
     /// A line that is good to know.
     Note(String),
+    /// The line by which the other end joins.
+    Invitation(Box<Invitation>),
     /// The peer has come, and the connection is encrypted.
     Encrypted(String),
     /// A line about something wrong.
@@ -19,27 +25,32 @@ pub(super) enum PeerLine {
 }
 
 /// The state of an encrypted connection.
-#[derive(Debug, Default)]
 pub(super) struct PeerWatch {
-    is_encrypted: bool,
-    /// When the inviter must have answered, and where it was looked for, for an end that joins.
-    join: Option<(Instant, String)>,
+    since: Instant,
+    /// The addresses of this end, those that servers told first.
+    candidates: Vec<Candidate>,
+    /// The number of servers that have told nothing yet.
+    silent_servers: usize,
+    /// The invitation, until it is said.
+    invitation: Option<Invitation>,
+    /// What an end that was invited waits for, until the inviter answers.
+    join: Option<Join>,
+    is_reply_said: bool,
     words: Option<String>,
 }
 
 impl PeerWatch {
-    /// Creates the watch of an end. `join` has the time within which the inviter must answer, and its addresses.
-    pub(super) fn new(now: Instant, join: Option<(Duration, String)>) -> Self {
+    /// Creates the watch of a connection that is to be encrypted.
+    pub(super) fn new(now: Instant, encrypted: &mut Encrypted) -> Self {
         Self {
-            is_encrypted: true,
-            join: join.map(|(time, addresses)| (now + time, addresses)),
+            since: now,
+            candidates: encrypted.config.candidates.clone(),
+            silent_servers: encrypted.config.servers.len(),
+            invitation: encrypted.invitation.take(),
+            join: encrypted.join.take(),
+            is_reply_said: false,
             words: None,
         }
-    }
-
-    /// Returns true if nothing is encrypted, so that nobody is waited for.
-    pub(super) fn is_plain(&self) -> bool {
-        !self.is_encrypted
     }
 
     /// Returns the words that both ends show, once the connection is encrypted.
@@ -55,17 +66,38 @@ impl PeerWatch {
     ) -> Vec<PeerLine> {
         let lines = events.into_iter().filter_map(|event| self.follow(event));
         let mut lines: Vec<_> = lines.collect();
-        if let Some((_, addresses)) = self.join.take_if(|(until, _)| *until <= now) {
+        let waited = now.saturating_since(self.since);
+        let is_due = self.silent_servers == 0 || waited >= ANSWER_TIMEOUT;
+        if let Some(invitation) = self.invitation.take_if(|_| is_due) {
+            let invitation = invitation.at(&self.candidates);
+            lines.push(PeerLine::Invitation(Box::new(invitation)));
+        }
+        if let Some(Join { addresses, .. }) = self.join.take_if(|join| join.timeout <= waited) {
             lines.push(PeerLine::Lost(Failure::runtime(format!(
                 "nobody answers at {addresses}: the invitation is of a run that has ended or has its peer, or UDP does not pass; \
                  ask for a new one"
             ))));
+        }
+        if self.join.is_some() && waited >= ANSWER_TIMEOUT && !self.is_reply_said {
+            self.is_reply_said = true;
+            lines.push(PeerLine::Note(format!(
+                "no answer yet; if the other end is behind a router, paste this line into its terminal: {}",
+                Reply(self.candidates.clone())
+            )));
         }
         lines
     }
 
     fn follow(&mut self, event: SecureEvent) -> Option<PeerLine> {
         match event {
+            SecureEvent::LocalCandidate(candidate) => {
+                self.candidates.insert(0, candidate);
+                self.silent_servers = self.silent_servers.saturating_sub(1);
+                None
+            }
+            SecureEvent::NoRelay(server) => Some(PeerLine::Warning(format!(
+                "the relay {server} does not answer or refuses (--ice-server): check its address, user and password"
+            ))),
             SecureEvent::Secured(words) => {
                 self.join = None;
                 let line = format!(
@@ -75,6 +107,7 @@ impl PeerWatch {
                 Some(PeerLine::Encrypted(line))
             }
             SecureEvent::PeerAddress(address) => {
+                self.is_reply_said = true;
                 Some(PeerLine::Note(format!("the peer is at {address}")))
             }
             SecureEvent::Disconnected if self.words.is_some() => Some(PeerLine::Warning(

@@ -166,17 +166,17 @@ fn assert_shown(who: &str, file: &Path, sent: f64, originals: &[Vec<u8>]) {
     apart.sort_by(f64::total_cmp);
     let worst = apart.last().copied().unwrap_or(f64::INFINITY);
     let near = apart.iter().filter(|apart| **apart <= APART).count();
-    let told = format!(
+    let summary = format!(
         "{who}: {} of {sent} pictures, {worst:.1} apart at most, {near} near an original, {} different ones",
         decoded.len(),
         which.len()
     );
-    println!("{told}");
+    println!("{summary}");
     // Of a busy machine some may be damaged.
-    assert!(near as f64 >= DECODED_SHARE * sent, "{told}");
+    assert!(near as f64 >= DECODED_SHARE * sent, "{summary}");
     // A few of them would say nothing.
-    assert!(sent >= 40.0, "{told}");
-    assert!(which.len() >= PERIOD / 2, "{told}");
+    assert!(sent >= 40.0, "{summary}");
+    assert!(which.len() >= PERIOD / 2, "{summary}");
 }
 
 /// What makes ffmpeg write pictures as [`pictures`] reads them. They come down in two steps, as scaling chroma to a few samples

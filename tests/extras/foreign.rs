@@ -16,7 +16,7 @@ use crate::support::{
 
 /// The bottleneck.
 const RATE_BPS: f64 = 2e6;
-/// That one packet in a hundred is lost is certain, and keeps the rate below that of the link.
+/// That one packet in a hundred is lost is certain, and keeps the rate below the rate of the link.
 const LINKS: &str = r#"
     [forward]
     rate = "2Mb/s"

@@ -44,14 +44,18 @@ fn assert_reported(trace: &Path, part: &str, format: &str) {
         event["part"] == part
             && (event["event"] == "report" || event["event"] == "arrivals_reported")
     });
-    let told: Vec<_> = reports
+    let reports_of_media: Vec<_> = reports
         .map(|event| (&event["event"], &event["format"]))
         .collect();
-    let all = told
+    let all = reports_of_media
         .iter()
         .all(|(event, named)| *event == reported && *named == format);
-    assert!(all, "{format}: {told:?}");
-    assert!(told.len() >= REPORTS, "{format}: {} reports", told.len());
+    assert!(all, "{format}: {reports_of_media:?}");
+    assert!(
+        reports_of_media.len() >= REPORTS,
+        "{format}: {} reports",
+        reports_of_media.len()
+    );
 }
 
 /// The sender took them in.

@@ -15,7 +15,7 @@ use crate::namespaces::Cable;
 use crate::records;
 use crate::support::{Running, Scratch, evenkeel, free_port, pause};
 
-/// A machine that others load tells little of how exact it is: here the bounds are those of something that works,
+/// A machine that others load tells little of how exact it is: here the bounds only exclude a link that does not work,
 /// the strict ones are the script's own.
 #[test]
 fn kernels_talk_through_the_router_at_its_rate_and_with_its_delay() {
@@ -80,11 +80,11 @@ fn links_are_what_a_file_a_schedule_and_messages_make_them() {
         let mut inside = cable.on("middle", &command);
         let mut running = Running::start(inside.stdout(Stdio::null()).stderr(Stdio::null()));
         let settings = || -> [Value; 2] {
-            let told = answer(&socket, r#""snapshot""#);
-            let told: Value = serde_json::from_str(&told).expect("JSON");
+            let reply = answer(&socket, r#""snapshot""#);
+            let reply: Value = serde_json::from_str(&reply).expect("JSON");
             ["forward", "reverse"].map(|way| {
                 let keys = ["rate_bps", "delay_s", "queue", "discipline", "loss"];
-                keys.map(|key| told[way][key].clone()).into()
+                keys.map(|key| reply[way][key].clone()).into()
             })
         };
         let has_ended = |now: &[Value; 2]| now[0][0] == 2e6 && now[1][3] != "drop-tail";
@@ -116,8 +116,8 @@ fn links_are_what_a_file_a_schedule_and_messages_make_them() {
                 "speed",
             ),
         ] {
-            let told = answer(&socket, wrong);
-            assert!(told.contains("error") && told.contains(why), "{told}");
+            let reply = answer(&socket, wrong);
+            assert!(reply.contains("error") && reply.contains(why), "{reply}");
         }
         assert_eq!(settings(), [forward, reverse.clone()]);
         let right =
@@ -141,14 +141,14 @@ fn a_router_that_is_killed_leaves_its_host_as_it_was_and_a_socket_that_the_next_
         cable.ip("left", &format!("link set dev {interface} up"));
     }
     let network = || {
-        let told = ["ip -o -d link", "ip route", "ip -6 route"].map(|line| {
+        let reply = ["ip -o -d link", "ip route", "ip -6 route"].map(|line| {
             let (program, arguments) = line.split_once(' ').expect("arguments");
             let mut command = Command::new(program);
             command.args(arguments.split(' '));
             let output = cable.on("left", &command).output().expect("run ip");
             String::from_utf8_lossy(&output.stdout).into_owned()
         });
-        told.join("\n")
+        reply.join("\n")
     };
     // Until both have seen that the other is up.
     pause(Duration::from_secs(2));
@@ -161,13 +161,13 @@ fn a_router_that_is_killed_leaves_its_host_as_it_was_and_a_socket_that_the_next_
         let mut inside = cable.on("left", &command);
         let mut router = Running::start(inside.stdout(Stdio::null()).stderr(Stdio::null()));
         // Whoever answers is not the one before: it is dead.
-        let told = answer(&socket, r#"{"both": {"discipline": {"codel": {}}}}"#);
-        assert!(told.contains("true"), "{told}");
-        let told = answer(
+        let reply = answer(&socket, r#"{"both": {"discipline": {"codel": {}}}}"#);
+        assert!(reply.contains("true"), "{reply}");
+        let reply = answer(
             &socket,
             r#"{"both": {"discipline": {"red": {"min": 9, "max": 5}}}}"#,
         );
-        assert!(told.contains("RED: max must be above min"), "{told}");
+        assert!(reply.contains("RED: max must be above min"), "{reply}");
         pause(Duration::from_secs(1));
         router.signal(signal);
         let ended = router.wait(10);

@@ -241,20 +241,20 @@ fn a_server_that_is_killed_leaves_its_client_with_what_it_has_and_the_reason_as_
         .wait_with_output()
         .expect("its end");
     assert_eq!(output.status.code(), Some(1));
-    let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert!(
-        told["error"]
+        report["error"]
             .as_str()
             .is_some_and(|why| why.contains("results")),
-        "{told:#}"
+        "{report:#}"
     );
     // Slow start apart, a second at 1 Mb/s at least was sent; what arrived nobody knows.
     assert!(
-        number(&told, "/end/sum_sent/bytes") > 0.9 * 125_000.0,
-        "{told:#}"
+        number(&report, "/end/sum_sent/bytes") > 0.9 * 125_000.0,
+        "{report:#}"
     );
-    assert!(told["end"]["sum_received"].is_null(), "{told:#}");
-    number(&told, "/intervals/0/sum/bits_per_second");
+    assert!(report["end"]["sum_received"].is_null(), "{report:#}");
+    number(&report, "/intervals/0/sum/bits_per_second");
 }
 
 #[test]
@@ -272,12 +272,12 @@ fn a_client_without_a_server_says_why_as_json_and_leaves_the_files_of_the_last_r
         assert_eq!(output.status.code(), Some(2));
         output.stdout
     };
-    let told: Value = serde_json::from_slice(&client(&["-J"])).expect("JSON");
+    let report: Value = serde_json::from_slice(&client(&["-J"])).expect("JSON");
     assert!(
-        told["error"]
+        report["error"]
             .as_str()
             .is_some_and(|why| why.contains("no answer")),
-        "{told:#}"
+        "{report:#}"
     );
     let names = files
         .each_ref()

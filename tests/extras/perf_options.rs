@@ -9,7 +9,7 @@ use crate::support::{Running, Scratch, evenkeel, free_port, wait_for_port};
 
 #[test]
 fn every_option_of_a_client_reaches_the_server() {
-    let told: [(&[&str], &str, Value); 9] = [
+    let report: [(&[&str], &str, Value); 9] = [
         (&["--mode", "rfc3448"], "/end/tfrc/mode", "rfc3448".into()),
         (&["--mode", "sp"], "/end/tfrc/packet_size", 1460.into()),
         (
@@ -44,10 +44,10 @@ fn every_option_of_a_client_reaches_the_server() {
             2e6.into(),
         ),
     ];
-    for (options, path, expected) in told {
-        for told in both(&[&["-t", "1"], options].concat()) {
-            assert_eq!(told.pointer(path), Some(&expected), "{options:?}");
-            assert!(number(&told, "/end/sum_received/bytes") > 0.0);
+    for (options, path, expected) in report {
+        for report in both(&[&["-t", "1"], options].concat()) {
+            assert_eq!(report.pointer(path), Some(&expected), "{options:?}");
+            assert!(number(&report, "/end/sum_received/bytes") > 0.0);
         }
     }
 }

@@ -178,13 +178,13 @@ fn files_that_are_no_renditions_of_one_title_are_refused_or_warned_of() {
     };
     let (status, said) = serve(&[&low[0], &short[0]]);
     assert_eq!((status, said.lines().count()), (Some(2), 1), "{said}");
-    let told = ["300k.ts lasts ", "600k.ts ", "no renditions of one title"];
-    assert!(told.iter().all(|words| said.contains(words)), "{said}");
+    let expected = ["300k.ts lasts ", "600k.ts ", "no renditions of one title"];
+    assert!(expected.iter().all(|words| said.contains(words)), "{said}");
 
     let (status, said) = serve(&[&low[0], &other[0]]);
     assert_eq!((status, said.lines().count()), (Some(0), 1), "{said}");
-    let told = ["warning: ", "300k.ts has a keyframe at ", "-sc_threshold 0"];
-    assert!(told.iter().all(|words| said.contains(words)), "{said}");
+    let expected = ["warning: ", "300k.ts has a keyframe at ", "-sc_threshold 0"];
+    assert!(expected.iter().all(|words| said.contains(words)), "{said}");
 
     let same = renditions(&scratch, &["1200k"]);
     let (status, said) = serve(&[&low[0], &same[0]]);

@@ -71,7 +71,7 @@ impl System {
     }
 
     /// Reads the system from the header block of a DIF sequence: its DSF bit, and in 625 lines its application ID,
-    /// which distinguishes the sampling of IEC 61834 from that of SMPTE 314M. Returns `None` for other blocks and
+    /// which distinguishes the sampling of IEC 61834 from the sampling of SMPTE 314M. Returns `None` for other blocks and
     /// systems.
     pub fn of_header(block: &[u8]) -> Option<Self> {
         let id = BlockId::parse(block)?;

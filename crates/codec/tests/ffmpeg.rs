@@ -101,7 +101,7 @@ fn colours_are_right_for_any_matrix_and_range() {
         return;
     }
     let folder = folder("colours");
-    for (size, matrix, range, is_told) in [
+    for (size, matrix, range, is_tagged) in [
         ("1280x720", "bt709", "tv", true),
         ("1280x720", "bt709", "tv", false),
         ("640x480", "bt709", "pc", true),
@@ -112,15 +112,15 @@ fn colours_are_right_for_any_matrix_and_range() {
         let filter = format!(
             "color=c=0x00BC00:s={size}:d=0.2,format=rgb24,scale=out_color_matrix={matrix}:out_range={range},format=yuv420p"
         );
-        let told = ["-colorspace", matrix, "-color_range", range];
-        let told: &[&str] = if is_told {
-            &told
+        let tags = ["-colorspace", matrix, "-color_range", range];
+        let tags: &[&str] = if is_tagged {
+            &tags
         } else {
             &["-colorspace", "unknown"]
         };
         make(
             &filter,
-            &[&["-c:v", "libx264", "-qp", "0"], told].concat(),
+            &[&["-c:v", "libx264", "-qp", "0"], tags].concat(),
             &file,
         );
         let picture = read(&file).expect("a clip").next().expect("unbroken");
@@ -129,7 +129,7 @@ fn colours_are_right_for_any_matrix_and_range() {
             .iter()
             .zip([0, 188, 0])
             .all(|(a, b)| (a - b).abs() <= 2);
-        assert!(near, "{matrix} {range}, told {is_told}: {shown:?}");
+        assert!(near, "{matrix} {range}, tagged {is_tagged}: {shown:?}");
     }
     std::fs::remove_dir_all(&folder).expect("the folder of this test");
 }

@@ -13,6 +13,8 @@ use evenkeel_codec::picture::Picture;
 use evenkeel_codec::quality::{luma_psnr, luma_ssim, percentile};
 use evenkeel_codec::rate_target::{Encoder, Limit};
 use evenkeel_codec::test_support::{frame_target, pictures};
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use tfrc::units::Bytes;
 
 /// The bounds on the errors' median and 95th percentile, in per cent: of M-JPEG, which is told what its scan may
@@ -66,7 +68,7 @@ const COURSES: [Course; 8] = [
 struct Targets {
     course: Course,
     frame: u32,
-    state: u32,
+    random: SplitMix64,
     last: f64,
 }
 
@@ -75,18 +77,14 @@ impl Targets {
         Self {
             course,
             frame: 0,
-            state: 1,
+            random: SplitMix64::seed_from_u64(1),
             last: 0.4,
         }
     }
 
     /// A number in [0, 1).
     fn random(&mut self) -> f64 {
-        self.state = self
-            .state
-            .wrapping_mul(1_664_525)
-            .wrapping_add(1_013_904_223);
-        f64::from(self.state >> 8) / f64::from(1 << 24)
+        (self.random.next_u64() >> 40) as f64 / f64::from(1 << 24)
     }
 
     fn next(&mut self) -> f64 {

@@ -1,4 +1,4 @@
-//! A check as a value: what it quotes, which runs it looks at, and what must hold of them.
+//! A check is a value: it has a source, the runs that it judges, and the condition that must hold.
 
 use std::borrow::Borrow;
 use std::time::Duration;
@@ -242,7 +242,7 @@ pub fn ratio(after: Option<f64>, before: Option<f64>) -> Option<f64> {
     Some(after? / before?)
 }
 
-/// Each of `values` is that of `expected` but for the tolerance that `allow` gives for it.
+/// Each of `values` equals the value of `expected` within the tolerance that `allow` gives.
 pub fn sequence(values: Vec<f64>, expected: Vec<f64>, allow: impl Fn(f64) -> f64) -> Outcome {
     let pass = values.len() == expected.len()
         && values

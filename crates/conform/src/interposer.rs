@@ -9,7 +9,7 @@ use evenkeel_rtp::endpoint::{Datagram, Endpoint, Reason, Transmit};
 use tfrc::Ecn;
 use tfrc::time::Instant;
 
-use crate::log::{Log, MAX_RECORDS, Record, Told};
+use crate::log::{ArrivalRecord, Log, MAX_RECORDS, Record};
 use crate::packet::{self, Packet};
 
 /// One of the two implementations.
@@ -83,7 +83,7 @@ struct Waiting {
     /// Where its record is, if it has one.
     record: Option<usize>,
     /// The same of a report of arrivals.
-    told: Option<usize>,
+    arrivals: Option<usize>,
     held: Option<Duration>,
     ecn: Ecn,
     bytes: Vec<u8>,
@@ -147,7 +147,7 @@ impl Interposer {
                 to: side.other(),
                 packet: Packet::Other,
                 record: None,
-                told: None,
+                arrivals: None,
                 held: None,
                 ecn: Ecn::NotEct,
                 bytes,
@@ -225,12 +225,12 @@ impl Interposer {
         }
     }
 
-    fn record_told(&mut self, at: Instant, seen: &Packet, datagram: &[u8]) -> Option<usize> {
-        let index = self.log.told.len();
+    fn record_arrivals(&mut self, at: Instant, seen: &Packet, datagram: &[u8]) -> Option<usize> {
+        let index = self.log.arrivals.len();
         if *seen != Packet::Arrivals || index == MAX_RECORDS {
             return None;
         }
-        self.log.told.push(Told {
+        self.log.arrivals.push(ArrivalRecord {
             at,
             delivered: None,
             reported: packet::reported(datagram)?,
@@ -294,7 +294,7 @@ impl Endpoint for Interposer {
             log: &self.log,
         });
         let record = self.record(at, &seen, &passed);
-        let told = self.record_told(at, &seen, datagram.payload);
+        let arrivals = self.record_arrivals(at, &seen, datagram.payload);
         let Some((due, held)) = self.due(arrival, fate, &passed) else {
             return;
         };
@@ -311,18 +311,18 @@ impl Endpoint for Interposer {
             to: from.other(),
             packet: passed,
             record,
-            told,
+            arrivals,
             held,
             ecn,
             bytes,
         };
         if let Fate::Twice(_, later) = fate {
-            let again = Waiting {
-                told: None,
+            let duplicate = Waiting {
+                arrivals: None,
                 record: None,
                 ..waiting.clone()
             };
-            self.waiting.insert((due + later, self.count), again);
+            self.waiting.insert((due + later, self.count), duplicate);
             self.count += 1;
         }
         self.waiting.insert((due, self.count), waiting);
@@ -352,8 +352,8 @@ impl Endpoint for Interposer {
             };
             room.copy_from_slice(&out.bytes);
             let delivered = Some(self.since_start(now));
-            if let Some(told) = out.told {
-                self.log.told[told].delivered = delivered;
+            if let Some(arrivals) = out.arrivals {
+                self.log.arrivals[arrivals].delivered = delivered;
             }
             match (out.record, out.packet) {
                 (Some(index), Packet::Data(_)) => self.log.data[index].delivered = delivered,

@@ -1,4 +1,4 @@
-//! What the interface system saw: data packets and reports, with their times on both sides.
+//! The log of the interface system: data packets and reports, with their times on both sides.
 
 use std::time::Duration;
 
@@ -31,17 +31,17 @@ pub struct Log {
     /// Reports, from the receiver.
     pub reports: Vec<Record<TfrcReport>>,
     /// Reports of arrivals, from the receiver.
-    pub told: Vec<Told>,
+    pub arrivals: Vec<ArrivalRecord>,
 }
 
 /// A report of arrivals.
 #[derive(Clone, Debug)]
-pub struct Told {
-    /// When it came.
+pub struct ArrivalRecord {
+    /// The time at which the interposer received it.
     pub at: Instant,
-    /// When it was passed on; `None` if it was dropped, or the run ended first.
+    /// The time at which it was passed on; `None` if it was dropped, or the run ended first.
     pub delivered: Option<Instant>,
-    /// What it says: of each packet from `first` on whether it came.
+    /// Its statuses: of each packet from `first` on, whether it arrived.
     pub reported: Reported,
 }
 

@@ -1,4 +1,4 @@
-//! What the interface system reads in a datagram, and may write back into it.
+//! The interface system reads the fields of a datagram and may change them.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the interface system does in more than one run.
+//! Scripts of the interface system that several runs share.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A decoder of whole access units, and what stands between it and a hostile stream.
+//! A decoder of whole access units, with the checks that a hostile stream must pass first.
 //!
 //! OpenH264 is C++. No Rust rule holds inside of it: a fault of its parsing could be used by whoever
 //! writes the stream, up to code of theirs in this process. It is fuzzed by its makers and runs in
@@ -16,6 +16,7 @@ use openh264::decoder::{self, DecodedYUV, DecoderConfig, Flush};
 use openh264::formats::YUVSource as _;
 use openh264_sys2::dsOutOfMemory;
 
+use crate::nal::{KEYFRAME_SLICE, PPS, SLICE, SPS, unit_type};
 use crate::sps::Sps;
 
 /// The most samples of luma: a picture of 3840x2160, in whole macroblocks.
@@ -48,35 +49,26 @@ pub struct Decoded {
 }
 
 /// Why an access unit has no picture.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// Its parameters are of a stream that we do not decode, or larger than we decode.
+    #[error("H.264 that is not 4:2:0 frames of 8 bit up to 3840x2160")]
     Parameters,
     /// It has more bytes than any picture.
+    #[error("an access unit of H.264 larger than any picture")]
     Oversized,
     /// There were no parameter sets yet.
+    #[error("H.264 without parameter sets")]
     NoParameters,
     /// It is damaged, or refers to a picture that is missing.
+    #[error("a damaged picture of H.264, or one without its reference")]
     Damaged,
     /// OpenH264 has no memory.
+    #[error(
+        "OpenH264 has too little memory for pictures of this size; free memory, or receive smaller pictures"
+    )]
     Memory,
 }
-
-impl fmt::Display for DecodeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Parameters => "H.264 that is not 4:2:0 frames of 8 bit up to 3840x2160",
-            Self::Oversized => "an access unit of H.264 larger than any picture",
-            Self::NoParameters => "H.264 without parameter sets",
-            Self::Damaged => "a damaged picture of H.264, or one without its reference",
-            Self::Memory => {
-                "OpenH264 has too little memory for pictures of this size; free memory, or receive smaller pictures"
-            }
-        })
-    }
-}
-
-impl std::error::Error for DecodeError {}
 
 impl fmt::Debug for Decoder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -126,7 +118,7 @@ impl Decoder {
 
     /// Adds a NAL unit to the byte stream, if it is one that a stream of frames needs.
     fn take(&mut self, unit: &[u8]) -> Result<(), DecodeError> {
-        match unit.first().map(|header| header & 0x1f) {
+        match unit.first().map(|&header| unit_type(header)) {
             Some(SPS) => {
                 let sps = Sps::parse(unit).ok_or(DecodeError::Parameters)?;
                 let pixels = sps.width.checked_mul(sps.height);
@@ -159,12 +151,6 @@ fn refusal(state: i64) -> DecodeError {
         DecodeError::Damaged
     }
 }
-
-/// Kinds of NAL units (H.264 table 7-1).
-const SLICE: u8 = 1;
-const KEYFRAME_SLICE: u8 = 5;
-const SPS: u8 = 7;
-const PPS: u8 = 8;
 
 fn copy(picture: &DecodedYUV<'_>) -> Result<Decoded, DecodeError> {
     let (width, height) = picture.dimensions();

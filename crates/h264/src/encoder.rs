@@ -1,4 +1,4 @@
-//! An encoder that codes a picture with the quantiser it is told, and can try one out before.
+//! An encoder that codes a picture with a given quantiser, and can try a quantiser before.
 //!
 //! OpenH264's own rate control follows a mean over many pictures. A sender whose rate changes from
 //! one picture to the next must know what *this* picture will weigh. It cannot code a picture twice

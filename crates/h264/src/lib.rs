@@ -1,4 +1,4 @@
-//! H.264 for a sender that is told the size of each picture, by OpenH264.
+//! H.264 for a sender that chooses the size of each picture, by OpenH264.
 //!
 //! OpenH264 is C++ that is compiled in. What it does with memory is its own: see [`decoder`] for what a
 //! hostile stream can come to, and what is checked before it sees one.
@@ -7,12 +7,11 @@
 mod bits;
 pub mod decoder;
 mod encoder;
+mod nal;
 mod options;
 mod sps;
 #[cfg(test)]
 mod tests;
-
-use std::fmt;
 
 pub use decoder::Decoder;
 pub use encoder::{Encoder, MAX_SIDES, MIN_SIDE, Planes, Qp};
@@ -22,9 +21,10 @@ pub use sps::Sps;
 pub const HAS_ASSEMBLY: bool = cfg!(assembly);
 
 /// Why a picture was not coded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// There are no pictures of this size, or the encoder codes another.
+    #[error("picture of {width}x{height}")]
     Size {
         /// Columns.
         width: usize,
@@ -32,18 +32,8 @@ pub enum Error {
         height: usize,
     },
     /// OpenH264 failed: it has no memory, or the picture needs a coarser quantiser.
+    #[error(
+        "OpenH264 has too little memory for pictures of this size; free memory, or send smaller pictures"
+    )]
     Encoder,
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Size { width, height } => write!(f, "picture of {width}x{height}"),
-            Self::Encoder => f.write_str(
-                "OpenH264 has too little memory for pictures of this size; free memory, or send smaller pictures",
-            ),
-        }
-    }
-}
-
-impl std::error::Error for Error {}

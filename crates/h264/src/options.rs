@@ -1,4 +1,4 @@
-//! What the safe wrapper does not offer: options of a running encoder. The one `unsafe` of this crate.
+//! Sets options of a running encoder, which the safe wrapper lacks.
 
 use std::mem::MaybeUninit;
 

@@ -2,6 +2,7 @@
 //! counted: H.264 §7.3.2.1.
 
 use crate::bits::Bits;
+use crate::nal::{KEYFRAME_SLICE, SLICE, SPS, unit_type};
 
 /// A sequence parameter set, as far as it bounds what is decoded and tells whether a picture is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +31,7 @@ impl Sps {
     /// decode.
     pub fn parse(unit: &[u8]) -> Option<Self> {
         let (&header, payload) = unit.split_first()?;
-        if header & 0x1f != 7 {
+        if unit_type(header) != SPS {
             return None;
         }
         let mut bits = Bits::new(payload);
@@ -83,7 +84,7 @@ impl Sps {
     /// The frame_num of the picture of this slice (§7.3.3). `None` unless the NAL unit is a slice.
     pub fn frame_num(&self, unit: &[u8]) -> Option<u32> {
         let (&header, payload) = unit.split_first()?;
-        if !matches!(header & 0x1f, 1 | 5) {
+        if !matches!(unit_type(header), SLICE | KEYFRAME_SLICE) {
             return None;
         }
         let mut bits = Bits::new(&payload[..payload.len().min(SLICE_HEADER)]);

@@ -1,4 +1,4 @@
-//! What of the metrics of peers is set side by side.
+//! Selects the metrics that a comparison of peers shows.
 
 /// What is set side by side.
 #[derive(Clone, Debug, PartialEq, Eq)]

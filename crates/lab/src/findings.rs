@@ -1,4 +1,4 @@
-//! What runs gave: metrics and curves, over cells and seeds.
+//! Joins the results of runs: metrics and curves, over cells and seeds.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -102,7 +102,7 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Joins the samples of every cell, and averages those of its seeds: a metric by name, a curve
+    /// Joins the samples of every cell, and averages the samples of its seeds: a metric by name, a curve
     /// point by point. Where the seeds of a cell have points at different x, all are kept. A curve that
     /// only the first seed has is drawn of that seed alone.
     pub fn join(cells: &[Vec<Sample>]) -> Self {
@@ -302,8 +302,8 @@ mod tests {
         };
         let mut apart = Findings::join(&[of("a"), of("b")]);
         assert_eq!(apart.ambiguous(), None);
-        let told = Findings::join(&[of("a"), of("b"), of("a")]).ambiguous();
-        assert!(told.unwrap().starts_with("metric a: "));
+        let message = Findings::join(&[of("a"), of("b"), of("a")]).ambiguous();
+        assert!(message.unwrap().starts_with("metric a: "));
         apart.derive("b", 2.0);
         assert!(apart.ambiguous().unwrap().starts_with("metric b: "));
     }

@@ -1,4 +1,4 @@
-//! Golden results: what the metrics of an experiment were when someone last looked at them.
+//! Golden results: the metrics of an experiment when someone last checked them.
 //!
 //! Checks have bounds, and within these a result can move unseen. Every metric of a run is therefore
 //! held to the digits of a committed file: who changes one on purpose commits the new digits with the
@@ -36,12 +36,12 @@ impl fmt::Display for Change {
             golden,
             now,
         } = self;
-        let (golden, now) = (told(*golden), told(*now));
+        let (golden, now) = (quoted(*golden), quoted(*now));
         write!(f, "{id} {metric}: golden {golden}, now {now}")
     }
 }
 
-fn told(value: Option<Option<f64>>) -> String {
+fn quoted(value: Option<Option<f64>>) -> String {
     match value {
         None => "no such metric".into(),
         Some(None) => "not defined".into(),

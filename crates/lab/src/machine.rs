@@ -1,4 +1,4 @@
-//! What a run took its time on.
+//! Describes the machine on which a run took its time.
 
 use std::env::consts::{ARCH, OS};
 use std::fs;

@@ -192,8 +192,8 @@ impl BedRecord {
     pub(crate) fn late_us(&self) -> impl Iterator<Item = (&'static str, f64)> {
         let emulator = ("late_p99_us", Some(self.late));
         let senders = ("sender_late_max_us", self.sender_late);
-        let told = [emulator, senders].into_iter();
-        told.filter_map(|(name, late)| Some((name, late?.as_secs_f64() * 1e6)))
+        let reported = [emulator, senders].into_iter();
+        reported.filter_map(|(name, late)| Some((name, late?.as_secs_f64() * 1e6)))
     }
 }
 
@@ -254,9 +254,9 @@ mod tests {
         for micros in [20, 300, 40] {
             seen.sender_was_late(Duration::from_micros(micros));
         }
-        let told = Vec::from_iter(seen.late_us());
+        let reported = Vec::from_iter(seen.late_us());
         assert_eq!(
-            told,
+            reported,
             [("late_p99_us", 130.0), ("sender_late_max_us", 300.0)]
         );
     }

@@ -1,4 +1,4 @@
-//! One page with every figure beside what the paper says and what we measured.
+//! One page with every figure, the paper's claim and the measured values.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -196,7 +196,7 @@ fn section(page: &mut String, entry: &Entry) {
     if let Some(comparison) = definition.scenario.scenario().comparison() {
         page.push_str(&comparison.html(result));
     }
-    let notes = result.told(&definition.notes);
+    let notes = result.fill_in(&definition.notes);
     if !notes.is_empty() {
         let _ = writeln!(page, "<h3>Notes</h3>\n<p>{}</p>", escape(&notes));
     }
@@ -220,7 +220,7 @@ fn questions(page: &mut String, entry: &Entry) {
             page,
             "<h3>{}</h3>\n<p>{}</p>",
             escape(&question.asked),
-            escape(&entry.result.told(&question.answer)),
+            escape(&entry.result.fill_in(&question.answer)),
         );
     }
 }

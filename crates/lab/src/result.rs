@@ -1,4 +1,4 @@
-//! What an experiment leaves behind: `result.json`, `series.csv` and `figure.svg`.
+//! Writes the results of an experiment: `result.json`, `series.csv` and `figure.svg`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -169,8 +169,8 @@ impl RunResult {
     }
 
     /// The text with what was measured in the place of each quote.
-    pub(crate) fn told(&self, prose: &Prose) -> String {
-        prose.told(|quote| {
+    pub(crate) fn fill_in(&self, prose: &Prose) -> String {
+        prose.fill_in(|quote| {
             let value = self.metrics.get(&quote.metric).copied().flatten();
             let value = value.unwrap_or(f64::NAN);
             if quote.with_interval {
@@ -202,7 +202,7 @@ impl RunResult {
                     Some(extremes) => extremes[worst],
                     None => findings.value(&check.name),
                 };
-                let documented = check.documented.as_ref().map(|reason| self.told(reason));
+                let documented = check.documented.as_ref().map(|reason| self.fill_in(reason));
                 Check::new(check, value / over, documented)
             })
             .collect();
@@ -335,7 +335,7 @@ mod tests {
         }
         result.intervals.insert("a".to_owned(), [1.0, 1.5]);
         let prose = Prose::try_from("{a}, {a ±}, {b ±}, {c}".to_owned()).unwrap();
-        assert_eq!(result.told(&prose), "1.235, 1.235 ± 0.25, 2, –");
+        assert_eq!(result.fill_in(&prose), "1.235, 1.235 ± 0.25, 2, –");
     }
 
     #[test]

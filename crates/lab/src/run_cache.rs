@@ -115,13 +115,13 @@ mod tests {
         sample.curve("c", "sevenths", sevenths().map(both));
         let (ours, took) = (cache("ours"), Duration::from_millis(1_500));
         ours.store(3, 1, &sample, took).unwrap();
-        let (loaded, again) = ours.load(3, 1).unwrap();
+        let (loaded, loaded_took) = ours.load(3, 1).unwrap();
         let [other, elsewhere] = [cache("theirs").load(3, 1), ours.load(4, 1)];
         ours.clear().unwrap();
         assert!(other.is_none() && elsewhere.is_none() && ours.load(3, 1).is_none());
         ours.clear().unwrap();
 
-        assert_eq!(again, took);
+        assert_eq!(loaded_took, took);
         let findings = Findings::join(&[vec![loaded]]);
         let ratio = findings.estimate("ratio");
         assert_eq!((ratio.mean, ratio.half_width), (1.5, Some(0.25)));

@@ -94,7 +94,7 @@ pub fn run(
     plan: &Plan<'_>,
     clock: Clock,
     stop: &AtomicBool,
-    tell: &mut dyn FnMut(&Progress<'_>),
+    report: &mut dyn FnMut(&Progress<'_>),
 ) -> Result<Vec<RunResult>, RunnerError> {
     let mut results: Vec<Option<RunResult>> = plan
         .experiments
@@ -109,7 +109,7 @@ pub fn run(
         .map(|experiment| plan.gathering(experiment))
         .collect();
     let mut meter = Meter::new(clock.now(), &tasks, plan.threads);
-    tell(&meter.progress(clock.now(), None));
+    report(&meter.progress(clock.now(), None));
 
     let workers = plan.threads.get().min(tasks.len());
     let tasks = Mutex::new(VecDeque::from(tasks));
@@ -138,7 +138,7 @@ pub fn run(
             let result = gather(plan, &mut gathering, done);
             let result = result.inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
             meter.count(result.weight);
-            tell(&meter.progress(clock.now(), result.finished.as_ref()));
+            report(&meter.progress(clock.now(), result.finished.as_ref()));
             if let Some(finished) = result.finished {
                 results[result.experiment] = Some(finished);
             }
@@ -238,7 +238,7 @@ impl Plan<'_> {
         (sample, took)
     }
 
-    /// Where runs are kept: a test bed's and those of long experiments, and only if their source can be told from
+    /// Where runs are kept: runs of a test bed and of long experiments, and only if their source can be told from
     /// another.
     fn run_cache(&self, experiment: &Experiment) -> Option<RunCache> {
         let long = self.bed.is_some() || experiment.definition.takes.0 >= LONG;
@@ -276,7 +276,7 @@ impl Plan<'_> {
         }
     }
 
-    /// The result on disk, if it is that of the same commit, parameters and seeds.
+    /// The result on disk, if it has the same commit, parameters and seeds.
     fn complete(&self, experiment: &Experiment) -> Option<RunResult> {
         if !self.resume || !self.has_source() {
             return None;

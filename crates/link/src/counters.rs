@@ -1,4 +1,4 @@
-//! What became of a link's packets: counted always, kept as events where somebody wants them.
+//! Counts the fates of a link's packets, and keeps them as events for a reader.
 
 use crate::event::{DropReason, Event, EventLog};
 use tfrc::time::Instant;

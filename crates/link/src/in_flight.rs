@@ -16,14 +16,14 @@ pub(crate) struct Travelling<P> {
     pub(crate) due: Instant,
 }
 
-/// So many packets at most come out of a link within the time that a simulation looks ahead.
-const SOON: usize = 8;
+/// At most this many packets come out of a link within the time that a simulation looks ahead.
+const MAX_PREVIEWED: usize = 8;
 
 /// Lets those that are soon to come out come near.
 #[inline]
 pub(crate) fn prefetch_first<T>(packets: &VecDeque<T>) {
     if let Some(first) = packets.front() {
-        prefetch_part(first, 0..packets.len().min(SOON) * size_of::<T>());
+        prefetch_part(first, 0..packets.len().min(MAX_PREVIEWED) * size_of::<T>());
     }
 }
 

@@ -159,7 +159,7 @@ impl<P: Packet> Link<P> {
         })
     }
 
-    /// The packets that come out by `until` if nothing changes, of those of which that is known: all of a link that
+    /// The packets that come out by `until` if nothing changes, as far as that is known: all of a link that
     /// is of early departures, else those that are off the queue.
     pub fn leaving(&self, until: Instant) -> impl Iterator<Item = &P> {
         let due = self.in_flight.iter().take_while(move |it| it.due <= until);

@@ -1,4 +1,4 @@
-//! What a link must know of a packet besides its size.
+//! The properties of a packet, besides its size, that a link uses.
 
 use tfrc::Ecn;
 

@@ -12,10 +12,10 @@ const UNITS_PER_BYTE: u64 = 8_000_000_000_000;
 const UNITS_PER_OPPORTUNITY: u64 = DeliveryTrace::OPPORTUNITY.get() * UNITS_PER_BYTE;
 
 /// More units than any packet has: the wire is idle.
-const NOTHING: u64 = u64::MAX;
+const IDLE: u64 = u64::MAX;
 
 /// More units than any packet has too: the job is all that was ever [scheduled](Wire::schedule).
-const AHEAD: u64 = NOTHING - 1;
+const ALL_SCHEDULED: u64 = IDLE - 1;
 
 /// Sends one packet at a time, in exact integer arithmetic.
 ///
@@ -51,7 +51,7 @@ struct Following {
 #[derive(Clone, Copy, Debug)]
 struct Job {
     since: Instant,
-    /// [`NOTHING`] when the packet has left, or [`AHEAD`]: a flag of its own would push a link over three cache
+    /// [`IDLE`] when the packet has left, or [`ALL_SCHEDULED`]: a flag of its own would push a link over three cache
     /// lines.
     remaining: u64,
     /// When it is through at the present rate; [`Instant::MAX`] for never.
@@ -67,7 +67,7 @@ impl Wire {
             service: Service::constant(rate),
             job: Job {
                 since: Instant::ZERO,
-                remaining: NOTHING,
+                remaining: IDLE,
                 end: Instant::ZERO,
                 spare: 0,
             },
@@ -76,7 +76,7 @@ impl Wire {
 
     #[inline]
     pub(crate) fn is_idle(&self) -> bool {
-        self.job.remaining == NOTHING
+        self.job.remaining == IDLE
     }
 
     /// Puts a packet on the idle wire at `at`, or when the last one left if that is later. Says when.
@@ -97,7 +97,7 @@ impl Wire {
 
     #[inline]
     fn has_packet(&self) -> bool {
-        self.job.remaining < AHEAD
+        self.job.remaining < ALL_SCHEDULED
     }
 
     /// When the packet on the wire will be through at the present rate, if ever.
@@ -122,20 +122,20 @@ impl Wire {
         if let Service::Trace(following) = &mut self.service {
             following.use_up(self.job);
         }
-        self.job.remaining = NOTHING;
+        self.job.remaining = IDLE;
         Some(self.job.end)
     }
 
     /// True if packets are scheduled instead of begun.
     #[inline]
     pub(crate) fn is_ahead(&self) -> bool {
-        self.job.remaining == AHEAD
+        self.job.remaining == ALL_SCHEDULED
     }
 
     /// Lets packets be scheduled from now on, if the wire is idle and has a constant rate.
     pub(crate) fn depart_early(&mut self) {
         if self.is_idle() && matches!(self.service, Service::Constant(_)) {
-            self.job.remaining = AHEAD;
+            self.job.remaining = ALL_SCHEDULED;
         }
     }
 
@@ -185,9 +185,9 @@ impl Wire {
                 self.job.since = at;
                 let left = ((self.job.end - at).as_nanos() as u64).wrapping_mul(rate);
                 // Of one packet, which 64 bits hold.
-                left.wrapping_sub(self.job.spare).min(AHEAD - 1)
+                left.wrapping_sub(self.job.spare).min(ALL_SCHEDULED - 1)
             }
-            _ => NOTHING,
+            _ => IDLE,
         };
     }
 
@@ -338,7 +338,9 @@ pub(crate) fn later(at: Instant, nanos: u64) -> Instant {
 }
 
 fn work(size: Bytes) -> u64 {
-    size.get().saturating_mul(UNITS_PER_BYTE).min(AHEAD - 1)
+    size.get()
+        .saturating_mul(UNITS_PER_BYTE)
+        .min(ALL_SCHEDULED - 1)
 }
 
 #[cfg(test)]

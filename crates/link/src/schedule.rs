@@ -89,7 +89,7 @@ pub enum ScheduleError {
         /// Which field of it.
         field: Field,
     },
-    /// The line's time lies before that of the line above it.
+    /// The line's time is before the time of the line above it.
     #[error("line {line}: time is earlier than the line before")]
     NotInOrder {
         /// Which line.

@@ -23,7 +23,7 @@ pub enum DeliveryTraceError {
         /// Which line.
         line: usize,
     },
-    /// The line's instant lies before that of the line above it.
+    /// The line's instant is before the instant of the line above it.
     #[error("line {line}: earlier than the line before")]
     NotInOrder {
         /// Which line.

@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use tfrc::time::Instant;
 
-use crate::least::Least;
+use crate::coarse_minimum::CoarseMinimum;
 
 /// The least transit, and the least round trip.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Age {
-    transit: Least<i64>,
-    round_trip: Least<Duration>,
+    transit: CoarseMinimum<i64>,
+    round_trip: CoarseMinimum<Duration>,
 }
 
 impl Age {

@@ -214,7 +214,7 @@ impl Call {
         }
     }
 
-    /// Collects the events of all parts, and passes those of the session to media where they matter.
+    /// Collects the events of all parts, and passes session events to media where they matter.
     fn collect_events(&mut self) {
         self.observe_path();
         while let Some(event) = self.session.poll_event() {

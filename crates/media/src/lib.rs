@@ -11,11 +11,11 @@
 mod age;
 pub mod call;
 mod chain;
+mod coarse_minimum;
 mod drift;
 pub mod event;
 pub mod filler;
 pub mod frame;
-mod least;
 pub mod packetize;
 pub mod playout;
 pub mod policy;

@@ -22,7 +22,7 @@ pub struct ReceivingSide {
     chain: Chain,
     refused: [u64; Refused::ALL.len()],
     /// True once pictures of another size were reported.
-    told_other_size: bool,
+    reported_other_size: bool,
     events: EventQueue,
 }
 
@@ -35,7 +35,7 @@ impl ReceivingSide {
             playout: Playout::new(clock_rate, deadline),
             chain: Chain::default(),
             refused: [0; Refused::ALL.len()],
-            told_other_size: false,
+            reported_other_size: false,
             events: EventQueue::default(),
         }
     }
@@ -51,7 +51,7 @@ impl ReceivingSide {
             .packet_arrived(timestamp, packet.arrival, packet.rtt);
         let (pushed, evicted) = self.reassembler.push(packet);
         if !matches!(pushed, Pushed::Complete { .. }) {
-            self.tell_other_size(now, packet);
+            self.report_other_size(now, packet);
         }
         match pushed {
             Pushed::Complete { timestamp } => {
@@ -180,11 +180,11 @@ impl ReceivingSide {
     }
 
     /// Reports pictures of another size once. A picture that is whole has the right size, in any order of lines.
-    fn tell_other_size(&mut self, now: Instant, packet: &MediaPacket<'_>) {
-        if !self.told_other_size
+    fn report_other_size(&mut self, now: Instant, packet: &MediaPacket<'_>) {
+        if !self.reported_other_size
             && let Some([sent, received]) = self.reassembler.other_size(packet)
         {
-            self.told_other_size = true;
+            self.reported_other_size = true;
             self.events
                 .push(now, EventKind::OtherSize { sent, received });
         }

@@ -153,7 +153,7 @@ mod tests {
     /// Microseconds.
     const SECOND: u64 = 1_000_000;
     /// From datagram to datagram, and from one time that they are read to the next.
-    const APART: u64 = 1_000;
+    const READ_SPACING: u64 = 1_000;
     const READ_EVERY: u64 = 5_000;
     /// When the wall clock changes its course.
     const CHANGE: u64 = SECOND + 2_500;
@@ -169,7 +169,7 @@ mod tests {
                 now: Instant::from_micros(read_at),
                 wall: micros(wall(read_at)),
             };
-            for came in (read_at - READ_EVERY..read_at).step_by(APART as usize) {
+            for came in (read_at - READ_EVERY..read_at).step_by(READ_SPACING as usize) {
                 let arrival = reading.arrival(Some(micros(wall(came))), previous);
                 assert!(arrival >= previous && arrival <= reading.now);
                 previous = arrival;

@@ -1,4 +1,4 @@
-//! What the relay and the router have in common: a link each way, and what may be changed while they run.
+//! Common parts of relay and router: a link each way, and changes while they run.
 
 use evenkeel_link::{
     Change, Counters, DeliveryTrace, Discipline, Event, Link, LinkConfig, Loss, Packet, QueueLimit,
@@ -38,7 +38,7 @@ pub enum LinkChange {
     Discipline(Discipline),
     /// Its loss model.
     Loss(Loss),
-    /// Changes to come, counted from now. They replace those of the schedule before.
+    /// Changes to come, counted from now. They replace the changes of the schedule before.
     Schedule(Schedule),
 }
 

@@ -122,8 +122,8 @@ impl<P: Packet> Hop<P> {
         wakeups: &Wakeups,
     ) {
         let deadlines = self.paths.iter().map(Path::deadline);
-        let again = sides.iter().map(|(_, deaf_until)| *deaf_until);
-        let deadline = deadlines.chain(again).chain([other]).flatten().min();
+        let retries = sides.iter().map(|(_, deaf_until)| *deaf_until);
+        let deadline = deadlines.chain(retries).chain([other]).flatten().min();
         let [a, b] = sides.map(|(source, deaf_until)| match deaf_until {
             None => source,
             // A side that is deaf is waited for by its deadline alone.

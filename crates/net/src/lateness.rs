@@ -1,4 +1,4 @@
-//! How late deadlines were met: a histogram of bounded size for any number of them.
+//! A histogram of the lateness at deadlines, of bounded size for any number of them.
 
 use tfrc::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a router or a relay tells of each packet.
+//! The record of a packet in a router or a relay.
 
 use crate::emulation::Direction;
 use evenkeel_link::DropReason;

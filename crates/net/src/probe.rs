@@ -1,4 +1,4 @@
-//! What this machine offers, found by trying it on the loopback interface.
+//! Measures the capabilities of this machine on the loopback interface.
 
 use crate::clock::Clock;
 use crate::lateness::Lateness;

@@ -2,7 +2,7 @@
 //!
 //! The file of a process that was asked to end (Ctrl-C, TERM) ends with a whole record. SIGKILL may cut the last one
 //! off, for Linux then stops a write at the end of a page, and so may a disk that is full: all before it are whole.
-//! What was made in the last [`Records::WAIT`] may be missing.
+//! What was made in the last [`Records::MAX_WAIT`] may be missing.
 
 use std::io::{self, Write};
 use tfrc::time::Duration;
@@ -17,8 +17,8 @@ pub struct Records<W> {
 }
 
 impl<W: Write> Records<W> {
-    /// How long a record waits for others. Who has none for as long calls [`flush`](Records::flush).
-    pub const WAIT: Duration = Duration::from_millis(200);
+    /// The longest wait of a record for others. A caller without records for as long calls [`flush`](Records::flush).
+    pub const MAX_WAIT: Duration = Duration::from_millis(200);
 
     /// No records yet.
     pub fn new(out: W) -> Self {
@@ -33,7 +33,7 @@ impl<W: Write> Records<W> {
     pub fn push(&mut self, at: Duration, record: &[u8]) -> io::Result<()> {
         self.pending.extend_from_slice(record);
         let oldest = *self.oldest.get_or_insert(at);
-        if self.pending.len() >= MANY || at.saturating_sub(oldest) >= Self::WAIT {
+        if self.pending.len() >= FLUSH_BYTES || at.saturating_sub(oldest) >= Self::MAX_WAIT {
             return self.flush();
         }
         Ok(())
@@ -48,8 +48,8 @@ impl<W: Write> Records<W> {
     }
 }
 
-/// Bytes that are worth a call.
-const MANY: usize = 1 << 16;
+/// Bytes that are worth a system call.
+const FLUSH_BYTES: usize = 1 << 16;
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,4 @@
-//! A UDP socket with what the kernel knows of each datagram: when it came, how it was marked.
+//! A UDP socket with the kernel's time of arrival and ECN field of each datagram.
 
 use crate::clock::Clock;
 #[cfg(any(target_os = "linux", target_os = "android"))]

@@ -95,7 +95,7 @@ impl Sender {
         let mut run: Option<Run> = None;
         let mut drained = 0;
         // A call that is begun is filled.
-        while drained < BUDGET || drained < MOST && run.is_some_and(|run| run.has_room()) {
+        while drained < BUDGET || drained < FULL_BUDGET && run.is_some_and(|run| run.has_room()) {
             let start = run.map_or(0, |run| run.len);
             let buf = &mut self.buffer[start..start + DATAGRAM_SIZE];
             let Some(next) = endpoint.poll_transmit(now, buf) else {
@@ -206,8 +206,8 @@ impl Run {
 /// How many datagrams leave between two looks at what has come in: two full system calls.
 pub(crate) const BUDGET: usize = 128;
 
-/// The budget of whoever has begun to fill another call.
-const MOST: usize = BUDGET + 64;
+/// The budget of a sender that has begun to fill another call.
+const FULL_BUDGET: usize = BUDGET + 64;
 
 /// The largest UDP payload over IPv4, in one datagram or in one call that sends several.
 const DATAGRAM_SIZE: usize = 65_507;

@@ -4,7 +4,7 @@ use tfrc::time::Duration;
 
 /// The lateness that is to be expected of a wait: about the largest of the last thousand.
 ///
-/// Timers of a machine of its own are late by a few microseconds, those of a virtual one by tens, and both
+/// Timers of a physical machine are late by a few microseconds, timers of a virtual machine by tens, and both
 /// by more when the processor was in a deep sleep. Who spins for that long burns no more than it must.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WakeupMargin(Duration);

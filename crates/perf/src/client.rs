@@ -185,13 +185,15 @@ impl Client {
             (Phase::Finishing, _, ServerMessage::Results { flow, counts, .. })
                 if usize::from(flow) == self.results.len() =>
             {
-                let told = !counts.is_empty();
+                let has_counts = !counts.is_empty();
                 self.results.extend(counts);
                 let next = match u16::try_from(self.results.len()) {
-                    Ok(flow) if flow < self.config.terms.flows && told => ClientMessage::Finish {
-                        test: self.test,
-                        flow,
-                    },
+                    Ok(flow) if flow < self.config.terms.flows && has_counts => {
+                        ClientMessage::Finish {
+                            test: self.test,
+                            flow,
+                        }
+                    }
                     _ => ClientMessage::Goodbye { test: self.test },
                 };
                 self.ask(now, next);

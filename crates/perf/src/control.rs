@@ -1,4 +1,4 @@
-//! The messages that agree on a test: big-endian, one a datagram, told from RTP by their first byte.
+//! The messages that agree on a test: big-endian, one a datagram; their first byte distinguishes them from RTP.
 //!
 //! Every message begins with [`MAGIC`] and its kind. A client's messages are padded to [`CLIENT_LEN`],
 //! and a server's answers are no longer, but for [`ServerMessage::Results`], which only an address gets

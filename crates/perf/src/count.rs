@@ -1,4 +1,4 @@
-//! What one side of a flow has sent and received.
+//! Counts the packets that one side of a flow has sent and received.
 
 use tfrc::time::Duration;
 

@@ -19,7 +19,7 @@ use crate::terms::{Mode, Terms};
 const PAYLOAD_TYPE: u8 = 96;
 /// Ticks of the media clock in a second.
 const CLOCK_RATE: u32 = 90_000;
-static NOTHING: [u8; Terms::MAX_LENGTH as usize] = [0; Terms::MAX_LENGTH as usize];
+static ZERO_PAYLOAD: [u8; Terms::MAX_LENGTH as usize] = [0; Terms::MAX_LENGTH as usize];
 
 /// How a flow is at a moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -102,7 +102,7 @@ impl Flow {
             config.receive = Some(receive);
         }
         let session = Session::new(now, config);
-        let payload = &NOTHING[..session.payload_capacity().min(NOTHING.len())];
+        let payload = &ZERO_PAYLOAD[..session.payload_capacity().min(ZERO_PAYLOAD.len())];
         Self {
             session,
             now,

@@ -1,4 +1,4 @@
-//! The server: whom it believes, what it agrees to, and the flows of all its tests.
+//! The server accepts clients, agrees on terms, and runs the flows of all its tests.
 
 mod event;
 mod share;
@@ -81,7 +81,7 @@ struct Test {
     /// What was counted, flow by flow, once the client has asked.
     results: Option<Vec<Count>>,
     /// There was room to tell of its beginning.
-    is_told: bool,
+    is_reported: bool,
 }
 
 impl Server {
@@ -212,7 +212,7 @@ impl Server {
             terms: terms.clone(),
             nonce,
         };
-        let is_told = self.events.emit(now, client, began);
+        let is_reported = self.events.emit(now, client, began);
         let test_state = Test {
             client,
             nonce,
@@ -220,7 +220,7 @@ impl Server {
             heard: now,
             latest_end,
             results: None,
-            is_told,
+            is_reported,
         };
         self.tests.insert(test, test_state);
         self.check.get_or_insert(now + CHECK);
@@ -281,7 +281,7 @@ impl Server {
         let Some(test) = self.tests.get(&name) else {
             return;
         };
-        let (client, is_told) = (test.client, test.is_told);
+        let (client, is_reported) = (test.client, test.is_reported);
         let ended = EndedTest {
             at: now,
             client,
@@ -296,7 +296,7 @@ impl Server {
         self.tests.remove(&name);
         self.ended.push_back(ended);
         self.set_gather();
-        if is_told {
+        if is_reported {
             let kind = ServerEventKind::Ended {
                 test: name,
                 counts,

@@ -1,6 +1,4 @@
-//! What a client asks for, and what a server agrees to.
-
-use std::fmt;
+//! The terms for which a client asks and on which a server agrees.
 
 use evenkeel_rtp::session::{Config, FeedbackMode};
 use tfrc::time::{Duration, Instant};
@@ -56,7 +54,7 @@ pub struct Terms {
     pub duration: Duration,
     /// The UDP payload of each packet, [`Terms::MIN_LENGTH`] to [`Terms::MAX_LENGTH`].
     pub length: u16,
-    /// TFRC's s, the packet size that X is in proportion to: a fair share is that of a flow of such packets,
+    /// TFRC's s, the packet size that X is in proportion to: a fair share is the share of a flow of such packets,
     /// which are others' for [`Mode::SmallPackets`]. [`Mode::Fixed`] has none.
     pub segment_size: u16,
     /// What sets the rate.
@@ -177,50 +175,37 @@ impl Default for Limits {
 }
 
 /// Why a server refused, and what it would have allowed.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum Refusal {
     /// The token is old, or was given to another address: ask for one again.
+    #[error("the server takes the token for an old one")]
     Token,
     /// More flows than so many, which is what is left of the limit.
+    #[error("{}", no_more_flows(.0))]
     Flows(u16),
     /// A flow faster than this, or of no stated rate, or with more for RTCP than such a flow has.
+    #[error(
+        "the server allows {} Mbit/s a flow: ask for no more with -b or --session-bandwidth",
+        .0.bits_per_sec() / 1e6
+    )]
     Rate(Rate),
     /// A test longer than this.
+    #[error("the server allows tests of {} s: ask for no longer one with -t", .0.as_secs_f64())]
     Duration(Duration),
     /// Any but the one that the server was started for.
+    #[error(
+        "the server serves one test, and has begun it: ask again once it was started anew, or start it without -1"
+    )]
     OneOff,
     /// Any, for some seconds: too many tests have ended just now.
+    #[error("too many of the server's tests have ended just now: ask again in 20 s")]
     TooOften,
 }
 
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Token => f.write_str("the server takes the token for an old one"),
-            Self::Flows(0) => f.write_str("the server is busy: it has no flow to spare"),
-            Self::Flows(most) => {
-                write!(
-                    f,
-                    "the server allows {most} flows at this time: ask for fewer with -P"
-                )
-            }
-            Self::Rate(most) => write!(
-                f,
-                "the server allows {} Mbit/s a flow: ask for no more with -b or --session-bandwidth",
-                most.bits_per_sec() / 1e6
-            ),
-            Self::Duration(most) => write!(
-                f,
-                "the server allows tests of {} s: ask for no longer one with -t",
-                most.as_secs_f64()
-            ),
-            Self::TooOften => f.write_str(
-                "too many of the server's tests have ended just now: ask again in 20 s",
-            ),
-            Self::OneOff => f.write_str(
-                "the server serves one test, and has begun it: ask again once it was started anew, or start it without -1",
-            ),
-        }
+fn no_more_flows(left: &u16) -> String {
+    match left {
+        0 => "the server is busy: it has no flow to spare".to_owned(),
+        left => format!("the server allows {left} flows at this time: ask for fewer with -P"),
     }
 }
 

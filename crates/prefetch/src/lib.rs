@@ -5,7 +5,7 @@
 //! given. The standard library has it only as an unsafe function, as it takes a bare pointer: here it takes a
 //! reference, so that crates which forbid unsafe code can give it.
 //!
-//! On other processors than those of x86-64 nothing is done.
+//! On processors other than x86-64 nothing is done.
 
 #![no_std]
 #![deny(unsafe_code)]

@@ -77,18 +77,18 @@ const CASES: [Case; 12] = [
         SENDER,
         137.0,
         |steps| {
-            be_told_all::<Ccfb>(IN_ORDER, steps);
+            handle_reports_all::<Ccfb>(IN_ORDER, steps);
         },
     ),
     case(("twcc_sender", "twcc: the same"), SENDER, 150.0, |steps| {
-        be_told_all::<Twcc>(IN_ORDER, steps);
+        handle_reports_all::<Twcc>(IN_ORDER, steps);
     }),
     case(
         ("sack_sender", "sack: read of five times"),
         SENDER,
         140.0,
         |steps| {
-            be_told_all::<Sack>(IN_ORDER, steps);
+            handle_reports_all::<Sack>(IN_ORDER, steps);
         },
     ),
     case(
@@ -147,22 +147,30 @@ fn receive_all<F: Format>(traffic: Traffic, steps: u64) {
 }
 
 /// What a sender does for a packet that it sends, and with a report as it comes.
-fn be_told_all<F: Format>(traffic: Traffic, steps: u64) {
+fn handle_reports_all<F: Format>(traffic: Traffic, steps: u64) {
     let (mut ring, mut buf) = (ring::<F>(), [0; formats::BUFFER]);
-    let mut told = Box::new(Tracker::new(0, ReceiverConfig::default()));
+    let mut tracker = Box::new(Tracker::new(0, ReceiverConfig::default()));
     let (start, mut seq) = (Instant::from_secs(1) - traffic.rtt / 2, 0);
     for arrival in &traffic.arrivals(steps) {
         ring.record(arrival);
         let len = F::report(&mut *ring, (arrival.at, &mut buf));
         let now = arrival.at + traffic.rtt / 2;
         while start + traffic.spacing * seq <= now {
-            counted(&mut *told, start + traffic.spacing * seq, |told, at| {
-                told.handle_sent(at, SIZE, Some(traffic.rtt));
-            });
+            counted(
+                &mut *tracker,
+                start + traffic.spacing * seq,
+                |tracker, at| {
+                    tracker.handle_sent(at, SIZE, Some(traffic.rtt));
+                },
+            );
             seq += 1;
         }
         if len > 0 {
-            black_box(counted(&mut *told, (now, &buf[..len]), be_told::<F>));
+            black_box(counted(
+                &mut *tracker,
+                (now, &buf[..len]),
+                ingest_datagram::<F>,
+            ));
         }
     }
 }
@@ -170,30 +178,30 @@ fn be_told_all<F: Format>(traffic: Traffic, steps: u64) {
 /// What a sender does with a byte of datagrams that are as long as they may be, and tell of all packets that are under
 /// way, but for the first, what others told before.
 fn be_flooded<F: Format>(steps: u64) {
-    let mut told = Box::new(Tracker::new(0, ReceiverConfig::default()));
+    let mut tracker = Box::new(Tracker::new(0, ReceiverConfig::default()));
     for seq in 0..8_192u64 {
-        told.handle_sent(Instant::from_micros(13 * seq), SIZE, None);
+        tracker.handle_sent(Instant::from_micros(13 * seq), SIZE, None);
     }
     let datagram = F::worst(MAX_DATAGRAM);
     let now = Instant::from_secs(1);
-    be_told::<F>(&mut told, (now, &datagram));
+    ingest_datagram::<F>(&mut tracker, (now, &datagram));
     for _ in 0..steps / datagram.len() as u64 {
         black_box(counted(
-            &mut *told,
+            &mut *tracker,
             (now, datagram.as_slice()),
-            be_told::<F>,
+            ingest_datagram::<F>,
         ));
     }
 }
 
-fn be_told<F: Format>(told: &mut Tracker, (now, datagram): (Instant, &[u8])) -> bool {
+fn ingest_datagram<F: Format>(tracker: &mut Tracker, (now, datagram): (Instant, &[u8])) -> bool {
     let Ok(packets) = Packets::parse(datagram) else {
         return false;
     };
     for packet in packets.flatten() {
-        F::note(told, now, &packet);
+        F::note(tracker, now, &packet);
     }
-    told.settle(now).is_some()
+    tracker.settle(now).is_some()
 }
 
 fn main() -> ExitCode {

@@ -18,8 +18,9 @@ use crate::dtls::Role;
 use crate::endpoint::SecureConfig;
 use crate::identity::{Fingerprint, Identity, IdentityError};
 
-/// The word before the encoded bytes.
+/// The words before the encoded bytes.
 const SCHEME: &str = "evenkeel:";
+const REPLY_SCHEME: &str = "evenkeel-reply:";
 
 /// The version of the format, which is the first byte.
 const VERSION: u8 = 1;
@@ -62,15 +63,13 @@ impl Purpose {
 #[non_exhaustive]
 pub enum InvitationError {
     /// The text does not begin with the scheme.
-    #[error("an invitation begins with {SCHEME}")]
+    #[error("an invitation begins with {SCHEME}, a reply with {REPLY_SCHEME}")]
     NoScheme,
     /// The text was cut off or changed.
-    #[error("the invitation is damaged: copy the whole line")]
+    #[error("the line is damaged: copy the whole line")]
     Damaged,
-    /// The invitation is of a later version of the format.
-    #[error(
-        "the invitation is of version {0}, and this program reads version {VERSION}: update it"
-    )]
+    /// The text is of a later version of the format.
+    #[error("the line is of version {0}, and this program reads version {VERSION}: update it")]
     Version(u8),
 }
 
@@ -84,26 +83,27 @@ pub struct Invitation {
 }
 
 impl Invitation {
-    /// Makes an invitation with a new secret. Of more than [`MAX_ADDRESSES`] candidates it names the first.
+    /// Makes an invitation with a new secret, which has no address yet.
     ///
     /// # Errors
     ///
     /// Fails if the system has no random numbers.
-    pub fn new(
-        purpose: Purpose,
-        candidates: &[Candidate],
-        identity: &Identity,
-    ) -> Result<Self, IdentityError> {
+    pub fn new(purpose: Purpose, identity: &Identity) -> Result<Self, IdentityError> {
         let mut secret = [0; SECRET_LEN];
         getrandom::fill(&mut secret).map_err(IdentityError::new)?;
-        let mut candidates = candidates.to_vec();
-        candidates.truncate(MAX_ADDRESSES);
         Ok(Self {
             purpose,
-            candidates,
+            candidates: Vec::new(),
             fingerprint: identity.fingerprint(),
             secret,
         })
+    }
+
+    /// Returns the invitation to these addresses of the inviter. Of more than [`MAX_ADDRESSES`] it names the first.
+    #[must_use]
+    pub fn at(mut self, candidates: &[Candidate]) -> Self {
+        self.candidates = candidates.iter().take(MAX_ADDRESSES).cloned().collect();
+        self
     }
 
     /// Returns what the inviter does with media.
@@ -190,27 +190,28 @@ impl fmt::Display for Invitation {
         let mut bytes = vec![VERSION, purpose];
         bytes.extend(self.secret);
         bytes.extend(self.fingerprint.as_bytes());
-        for candidate in &self.candidates {
-            let kind = match candidate.kind() {
-                CandidateKind::Host => 0,
-                CandidateKind::PeerReflexive | CandidateKind::ServerReflexive => 1,
-                CandidateKind::Relayed => 2,
-            };
-            let address = candidate.addr();
-            match address.ip() {
-                IpAddr::V4(ip) => {
-                    bytes.push(kind << 4 | 4);
-                    bytes.extend(ip.octets());
-                }
-                IpAddr::V6(ip) => {
-                    bytes.push(kind << 4 | 6);
-                    bytes.extend(ip.octets());
-                }
-            }
-            bytes.extend(address.port().to_be_bytes());
-        }
-        bytes.extend(checksum(&bytes));
-        write!(f, "{SCHEME}{}", Base64UrlUnpadded::encode_string(&bytes))
+        put_candidates(&mut bytes, &self.candidates);
+        f.write_str(&encode(SCHEME, bytes))
+    }
+}
+
+/// The addresses of a joiner, for an inviter that its packets do not reach: one whose router lets in only whom it sent to.
+#[derive(Clone, Debug)]
+pub struct Reply(pub Vec<Candidate>);
+
+impl fmt::Display for Reply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut bytes = vec![VERSION];
+        put_candidates(&mut bytes, &self.0[..self.0.len().min(MAX_ADDRESSES)]);
+        f.write_str(&encode(REPLY_SCHEME, bytes))
+    }
+}
+
+impl FromStr for Reply {
+    type Err = InvitationError;
+
+    fn from_str(text: &str) -> Result<Self, InvitationError> {
+        decode(REPLY_SCHEME, text, |body| take_candidates(body).map(Self))
     }
 }
 
@@ -218,29 +219,41 @@ impl FromStr for Invitation {
     type Err = InvitationError;
 
     fn from_str(text: &str) -> Result<Self, InvitationError> {
-        let text = text.trim().strip_prefix(SCHEME);
-        let text = text.ok_or(InvitationError::NoScheme)?;
-        let mut buf = [0; MAX_LEN];
-        let bytes = Base64UrlUnpadded::decode(text, &mut buf);
-        let bytes = bytes.map_err(|_| InvitationError::Damaged)?;
-        let (body, sum) = bytes
-            .split_last_chunk::<CHECKSUM_LEN>()
-            .ok_or(InvitationError::Damaged)?;
-        if *sum != checksum(body) {
-            return Err(InvitationError::Damaged);
-        }
-        decode(body).ok_or_else(|| match body.first() {
-            Some(&version) if version != VERSION => InvitationError::Version(version),
-            _ => InvitationError::Damaged,
-        })
+        decode(SCHEME, text, take_invitation)
     }
 }
 
-/// Decodes what is before the checksum.
-fn decode(body: &[u8]) -> Option<Invitation> {
-    let (&[VERSION, purpose], body) = body.split_first_chunk::<2>()? else {
-        return None;
-    };
+fn encode(scheme: &str, mut bytes: Vec<u8>) -> String {
+    bytes.extend(checksum(&bytes));
+    format!("{scheme}{}", Base64UrlUnpadded::encode_string(&bytes))
+}
+
+/// Decodes a text; `take` gets what is between version and checksum.
+fn decode<T>(
+    scheme: &str,
+    text: &str,
+    take: impl FnOnce(&[u8]) -> Option<T>,
+) -> Result<T, InvitationError> {
+    let text = text.trim().strip_prefix(scheme);
+    let text = text.ok_or(InvitationError::NoScheme)?;
+    let mut buf = [0; MAX_LEN];
+    let bytes = Base64UrlUnpadded::decode(text, &mut buf);
+    let bytes = bytes.map_err(|_| InvitationError::Damaged)?;
+    let (body, sum) = bytes
+        .split_last_chunk::<CHECKSUM_LEN>()
+        .ok_or(InvitationError::Damaged)?;
+    if *sum != checksum(body) {
+        return Err(InvitationError::Damaged);
+    }
+    match body.split_first() {
+        Some((&VERSION, body)) => take(body).ok_or(InvitationError::Damaged),
+        Some((&version, _)) => Err(InvitationError::Version(version)),
+        None => Err(InvitationError::Damaged),
+    }
+}
+
+fn take_invitation(body: &[u8]) -> Option<Invitation> {
+    let (&purpose, body) = body.split_first()?;
     let purpose = match purpose {
         0 => Purpose::Call,
         1 => Purpose::Send,
@@ -248,7 +261,38 @@ fn decode(body: &[u8]) -> Option<Invitation> {
         _ => return None,
     };
     let (&secret, body) = body.split_first_chunk()?;
-    let (&fingerprint, mut body) = body.split_first_chunk::<FINGERPRINT_LEN>()?;
+    let (&fingerprint, body) = body.split_first_chunk::<FINGERPRINT_LEN>()?;
+    Some(Invitation {
+        purpose,
+        candidates: take_candidates(body)?,
+        fingerprint: fingerprint.into(),
+        secret,
+    })
+}
+
+fn put_candidates(bytes: &mut Vec<u8>, candidates: &[Candidate]) {
+    for candidate in candidates {
+        let kind = match candidate.kind() {
+            CandidateKind::Host => 0,
+            CandidateKind::PeerReflexive | CandidateKind::ServerReflexive => 1,
+            CandidateKind::Relayed => 2,
+        };
+        let address = candidate.addr();
+        match address.ip() {
+            IpAddr::V4(ip) => {
+                bytes.push(kind << 4 | 4);
+                bytes.extend(ip.octets());
+            }
+            IpAddr::V6(ip) => {
+                bytes.push(kind << 4 | 6);
+                bytes.extend(ip.octets());
+            }
+        }
+        bytes.extend(address.port().to_be_bytes());
+    }
+}
+
+fn take_candidates(mut body: &[u8]) -> Option<Vec<Candidate>> {
     let mut candidates = Vec::new();
     while let Some((&head, rest)) = body.split_first() {
         let ip: IpAddr;
@@ -266,7 +310,7 @@ fn decode(body: &[u8]) -> Option<Invitation> {
         let (&port, rest) = body.split_first_chunk()?;
         body = rest;
         let address = SocketAddr::new(ip, u16::from_be_bytes(port));
-        // Only the joiner's own address would be the base, and nothing reads it.
+        // Nothing reads the base of a peer's address.
         let candidate = match head >> 4 {
             0 => Candidate::host(address, "udp"),
             1 => Candidate::server_reflexive(address, address, "udp"),
@@ -275,12 +319,7 @@ fn decode(body: &[u8]) -> Option<Invitation> {
         };
         candidates.push(candidate.ok()?);
     }
-    Some(Invitation {
-        purpose,
-        candidates,
-        fingerprint: fingerprint.into(),
-        secret,
-    })
+    Some(candidates)
 }
 
 fn checksum(bytes: &[u8]) -> [u8; CHECKSUM_LEN] {

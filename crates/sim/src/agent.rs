@@ -1,4 +1,4 @@
-//! The ends of a flow, and what they exchange.
+//! The ends of a flow, and the packets between them.
 
 use tfrc::Ecn;
 use tfrc::time::Instant;

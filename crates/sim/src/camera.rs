@@ -1,4 +1,4 @@
-//! What stands before a call's sending side: pictures at their rate, and the encoder.
+//! The source before a call's sending side: pictures at their rate, and the encoder.
 
 use core::fmt;
 use evenkeel_codec::mjpeg::restart_interval_for;

@@ -1,6 +1,6 @@
 //! A video flow of an ideal encoder that a [`RateController`] drives.
 //!
-//! Its camera and encoder are those of [`MediaEnd`](crate::MediaEnd) with [`Pictures::Sizes`], so that a
+//! It has the camera and the encoder of [`MediaEnd`](crate::MediaEnd) with [`Pictures::Sizes`], so that a
 //! call and its peers have equal frames from equal seeds. Arrival times are exact: no feedback format
 //! limits a peer.
 

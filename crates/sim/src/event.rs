@@ -1,4 +1,4 @@
-//! The event queue: what happens next, in the order of (time, sequence of scheduling).
+//! The event queue, in the order of (time, sequence of scheduling).
 
 use tfrc::time::Instant;
 
@@ -22,7 +22,7 @@ pub(crate) struct EventQueue<E> {
     /// Binary logarithm of a day.
     day_bits: u32,
     near_end: u64,
-    /// The calendar has the times whose digits from this level on are those of `base`; none at level 0, where
+    /// The calendar has the times whose digits from this level on equal the digits of `base`; none at level 0, where
     /// they all would be equal.
     level: u32,
     base: u64,
@@ -45,11 +45,11 @@ const MAX_NEAR: usize = 128;
 /// About where keeping the events of a day in order costs as much as another move.
 const MAX_A_DAY: usize = 16;
 
-/// Enough that what they need, fetched at once, comes in little more time than one of them would take.
-const FEW: usize = 32;
+/// Enough events that a fetch of all their data takes little more time than a fetch for one.
+const MIN_BATCH: usize = 32;
 
-/// So many that what they need still lies in a near cache when the last of them happens.
-const MANY: usize = 128;
+/// No more events than have their data in a near cache when the last of them happens.
+const MAX_BATCH: usize = 128;
 
 impl<E: Copy> EventQueue<E> {
     pub(crate) fn new() -> Self {
@@ -101,17 +101,17 @@ impl<E: Copy> EventQueue<E> {
         self.days[number].last().map(|&(_, event)| event)
     }
 
-    /// The events that happen next, some `FEW` to `MANY` of them but for a crowd that is still to be dealt
+    /// The events that happen next, some `MIN_BATCH` to `MAX_BATCH` of them but for a crowd that is still to be dealt
     /// out, and the time up to which there are no others.
     pub(crate) fn preview(&self) -> (Vec<E>, Instant) {
-        let mut next = Vec::with_capacity(MANY);
+        let mut next = Vec::with_capacity(MAX_BATCH);
         let mut until = self.now;
         let mut take = |events: &[(u64, E)]| {
             for &(at, event) in events {
                 next.push(event);
                 until = until.max(at);
             }
-            next.len() < FEW
+            next.len() < MIN_BATCH
         };
         let buckets = ones(self.levels.into()).flat_map(|level| {
             let slots = ones(self.slots[level].into());
@@ -123,7 +123,7 @@ impl<E: Copy> EventQueue<E> {
         let mut goes_on = true;
         while goes_on
             && let Some(place) = next_places.next()
-            && place.len() <= MANY
+            && place.len() <= MAX_BATCH
         {
             goes_on = take(place);
         }
@@ -161,7 +161,7 @@ impl<E: Copy> EventQueue<E> {
         day.len()
     }
 
-    /// Lets the calendar have the times around `at` whose digits from `level` on are those of `at`.
+    /// Lets the calendar have the times around `at` whose digits from `level` on equal the digits of `at`.
     fn approach(&mut self, at: u64, level: u32) {
         let span = 1 << (level * DIGIT_BITS);
         self.level = level;
@@ -308,7 +308,7 @@ mod tests {
                 .map(|(_, event)| event)
                 .collect();
             // Of a crowd in one place it is not known who comes first; else there is somebody to name.
-            prop_assert!(!previewed.is_empty() || times.len() > MANY);
+            prop_assert!(!previewed.is_empty() || times.len() > MAX_BATCH);
             previewed.sort_unstable();
             popped.sort_unstable();
             prop_assert_eq!(previewed, popped);

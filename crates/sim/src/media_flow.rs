@@ -107,7 +107,7 @@ impl MediaEnd {
     }
 
     /// Decodes what it shows and compares it with the pictures that the sender captured from `start`
-    /// on: the same as those of its sources, in the same order. One is read as pictures are shown, the other as
+    /// on: the same pictures as its sources give, in the same order. One is read as pictures are shown, the other as
     /// they are due.
     pub fn looks_at(mut self, originals: [Box<dyn Source + Send>; 2], start: Instant) -> Self {
         self.viewer = Some(Viewer::new(originals, start, self.warm));
@@ -153,7 +153,7 @@ impl MediaEnd {
 
     /// The frames that arrived whole, late or not: when each was captured, and when its last packet arrived.
     ///
-    /// Capture times are known once a sender report has arrived, also those of frames before it.
+    /// Capture times are known once a sender report has arrived, also for frames before it.
     pub fn arrivals(&self) -> impl Iterator<Item = [Instant; 2]> + '_ {
         let session = self.call.session();
         self.completed

@@ -1,4 +1,4 @@
-//! The contract of an end that runs a rate controller of others.
+//! The contract of an end that runs the rate controller of another project.
 
 use crate::agent::Agent;
 use crate::body::Body;

@@ -29,7 +29,7 @@ const SECOND: Duration = Duration::from_secs(1);
 const MAX_GAP: Duration = Duration::from_secs(60);
 /// No gap is shorter, so that time goes on when a path has no delay.
 const MIN_GAP: Duration = Duration::from_micros(1);
-/// A sender that always has something to send. Its packets are those of TFRC, and so are its reports,
+/// A sender that always has something to send. It has the packets and the reports of TFRC,
 /// whose receive rate is the rate to send at.
 #[derive(Clone, Debug)]
 pub struct TearSender {

@@ -26,7 +26,7 @@ pub struct TfrcConfig {
     /// The size of every packet on the wire, headers of all layers included. At least 29 bytes.
     pub packet_size: Bytes,
     /// How TFRC behaves; its segment size is taken from `packet_size`, except with
-    /// [`SenderConfig::small_packets`], whose size is that of a TCP's packets.
+    /// [`SenderConfig::small_packets`], whose size is the size of a TCP's packets.
     pub tfrc: SenderConfig,
     /// Sends ECT(0).
     pub ecn: bool,

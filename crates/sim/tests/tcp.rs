@@ -105,7 +105,7 @@ fn two_sack_and_two_tfrc_flows_fill_a_dumbbell_and_do_so_again() {
     assert_eq!(run(), (utilisation, received, transmissions));
 }
 
-/// TFRC's equation is that of a TCP whose every packet is acknowledged (b = 1, RFC 5348 §3.1). Beside
+/// TFRC's equation describes a TCP whose every packet is acknowledged (b = 1, RFC 5348 §3.1). Beside
 /// it a TCP with b = 2 has 1/√2 of the window at the same loss.
 #[test]
 fn tcp_keeps_its_share_beside_tfrc_if_every_packet_is_acknowledged() {

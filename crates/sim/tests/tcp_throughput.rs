@@ -49,7 +49,7 @@ fn pftk(p: f64, b: f64, t0: f64) -> f64 {
     (s / p + w + q / s) / (RTT * (b / 2.0 * w + 1.0) + q * t0 * backoff / s)
 }
 
-/// Losses are independent here, as those of a path with random loss are. The model takes the rest of a round to be
+/// Losses are independent here, as on a path with random loss. The model takes the rest of a round to be
 /// lost after its first loss, and counts that as one halving. Of the three only SACK recovers from it as from one (next
 /// test): Reno and often NewReno wait for the timer, and then send 0.49 to 0.82 and 0.73 to 1.08 of what the model says. So
 /// it is these losses that all three can be held to. The model expects more timeouts than they cause; hence a timeout of

@@ -111,9 +111,9 @@ fn a_flow_without_bytes_is_that_of_two_sessions() {
 fn a_flow_that_computes_p_at_the_sender_is_as_fast() {
     for loss in [Loss::None, Loss::Bernoulli(0.01)] {
         let packets = |feedback| run(sessions(feedback), loss).0.0.len() as f64;
-        let told = packets(FeedbackMode::Tfrc);
+        let by_receiver = packets(FeedbackMode::Tfrc);
         for feedback in FeedbackMode::ALL {
-            let ratio = packets(feedback) / told;
+            let ratio = packets(feedback) / by_receiver;
             assert!(
                 (0.95..1.05).contains(&ratio),
                 "{loss:?} {feedback:?}: {ratio}"

@@ -49,11 +49,11 @@ pub(crate) const FIRST_PORT: u16 = 5_300;
 /// Receivers have this long to listen before anything is sent.
 const LEAD_IN: Duration = Duration::from_millis(700);
 /// How often it is asked whether the run is still wanted, and whether its programs still run.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Records that wait for the meter: half a second at 40,000 packets a second.
 const RECORDS: usize = 1 << 16;
-/// After the end, for the last packets of titles: longer than any queue of the experiments.
-const STRAGGLERS: Duration = Duration::from_secs(1);
+/// The time after the end for the last packets of titles: longer than any queue of the experiments.
+const DRAIN_TIME: Duration = Duration::from_secs(1);
 
 /// Something that has to be done at its time.
 enum Step<'a> {
@@ -149,7 +149,7 @@ impl Site {
         let players = parts.filter(|(_, flow)| matches!(flow.speaks, RealProtocol::Title(_)));
         let players: Vec<Part> = players.map(|(player, _)| player).collect();
         if !players.is_empty() {
-            let last = self.clock.now() + STRAGGLERS;
+            let last = self.clock.now() + DRAIN_TIME;
             while self.clock.now() < last {
                 self.watch(&watched, &mut meter, last)?;
             }
@@ -157,7 +157,7 @@ impl Site {
         }
         let snapshot = network.router().snapshot().map_err(|_| HostError::Gone)?;
         watched.try_iter().for_each(|record| meter.count(&record));
-        if let Some(what) = untold_loss(&snapshot) {
+        if let Some(what) = unreported_loss(&snapshot) {
             return Err(Some(HostError::Failed("emulator".into(), what)));
         }
         let mut seen = meter.finish();
@@ -194,7 +194,7 @@ impl Site {
         meter: &mut Meter,
         next: Instant,
     ) -> Result<(), HostError> {
-        let until = next.min(self.clock.now() + LOOK);
+        let until = next.min(self.clock.now() + POLL_INTERVAL);
         loop {
             let left = until.saturating_since(self.clock.now());
             match watched.recv_timeout(left) {
@@ -225,7 +225,7 @@ impl Site {
 }
 
 /// What makes a run worthless: frames that were lost outside of the link, or of which nobody knows.
-fn untold_loss(snapshot: &RouterSnapshot) -> Option<String> {
+fn unreported_loss(snapshot: &RouterSnapshot) -> Option<String> {
     let RouterSnapshot {
         overrun,
         send_errors,

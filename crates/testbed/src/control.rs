@@ -182,29 +182,29 @@ mod tests {
 
     #[test]
     fn a_wrong_message_is_refused_whole_and_told_why() {
-        let told = |line: &str| Request::read(line).unwrap_err();
-        let unit = told(r#"{"forward": {"delay": "9ms", "rate": 5}}"#);
+        let message = |line: &str| Request::read(line).unwrap_err();
+        let unit = message(r#"{"forward": {"delay": "9ms", "rate": 5}}"#);
         assert!(unit.contains("Mb/s"), "{unit}");
-        let unknown = told(r#"{"reverse": {"speed": 3}}"#);
+        let unknown = message(r#"{"reverse": {"speed": 3}}"#);
         assert!(
             unknown.contains("speed") && unknown.contains("rate"),
             "{unknown}"
         );
         let red =
-            told(r#"{"both": {"rate": "2Mb/s", "discipline": {"red": {"min": 9, "max": 5}}}}"#);
+            message(r#"{"both": {"rate": "2Mb/s", "discipline": {"red": {"min": 9, "max": 5}}}}"#);
         assert!(red.contains("RED: max must be above min"), "{red}");
-        let empty = told(r#"{"both": {"rate": "2Mb/s", "queue": {"packets": 0}}}"#);
+        let empty = message(r#"{"both": {"rate": "2Mb/s", "queue": {"packets": 0}}}"#);
         assert!(empty.contains("queue: packets is 0"), "{empty}");
-        let small = told(r#"{"both": {"queue": {"size": "1B"}}}"#);
+        let small = message(r#"{"both": {"queue": {"size": "1B"}}}"#);
         assert_eq!(
             small,
             "queue: size is 1B, which holds no packet: give at least 1500B"
         );
-        let every = told(r#"{"both": {"loss": {"every": 0}}}"#);
+        let every = message(r#"{"both": {"loss": {"every": 0}}}"#);
         assert!(every.contains("loss: every is 0"), "{every}");
-        assert!(told("{}").contains("line 1"));
-        assert!(told(r#"{"both": {}}"#).contains("no change"));
-        let schedule = told(r#"{"both": {"schedule": "x"}}"#);
+        assert!(message("{}").contains("line 1"));
+        assert!(message(r#"{"both": {}}"#).contains("no change"));
+        let schedule = message(r#"{"both": {"schedule": "x"}}"#);
         assert!(schedule.contains("schedule: line 1: time"), "{schedule}");
     }
 }

@@ -35,11 +35,11 @@ pub(crate) struct Datagrams {
 }
 
 /// How soon it stops when it is told to.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 impl Datagrams {
     /// Sends from the network namespace of the calling thread what the source makes, whose time counts from
-    /// `zero`. Its sizes are those of IP, with `headers` bytes before what a socket is given.
+    /// `zero`. Its sizes are sizes of IP packets: `headers` bytes more than a socket is given.
     pub(crate) fn start(
         clock: Clock,
         zero: Instant,
@@ -57,7 +57,7 @@ impl Datagrams {
                 let payload = [0; 1 << 16];
                 while let Some(next) = source.poll_timeout() {
                     let due = zero + (next - Instant::ZERO);
-                    clock.sleep_until(due.min(clock.now() + LOOK));
+                    clock.sleep_until(due.min(clock.now() + POLL_INTERVAL));
                     if over.load(Ordering::Relaxed) {
                         return;
                     }

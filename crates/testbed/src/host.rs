@@ -132,7 +132,7 @@ impl Host {
     }
 
     /// Starts a program that ends, at the latest, with this host. `launcher` is the program that calls
-    /// [`launch`] when its arguments are those of [`LAUNCH`].
+    /// [`launch`] when it has the arguments of [`LAUNCH`].
     pub fn start(
         &self,
         launcher: &Path,
@@ -165,7 +165,7 @@ impl Drop for Host {
     }
 }
 
-/// The arguments before those of the program to launch.
+/// The arguments before the arguments of the program to launch.
 pub const LAUNCH: [&str; 2] = ["testbed", "launch"];
 
 /// Becomes a program that ends with the thread that started this process, of the process `parent`.

@@ -100,7 +100,7 @@ mod tests {
             "discipline = { pie = { burst = \"100ms\" } }\nloss = { gilbert-elliott = { to_bad = \"1%\", to_good = \"20%\", good_loss = \"0%\", bad_loss = \"50%\" } }",
         ] {
             let [_, link] = LinkFile::read(&format!("[reverse]\n{text}")).unwrap();
-            let told = json!({ "reverse": {
+            let request = json!({ "reverse": {
                 "queue": queue(link.queue),
                 "discipline": discipline(link.discipline),
                 "loss": loss(link.loss),
@@ -112,7 +112,7 @@ mod tests {
             ];
             let wanted = wanted.map(|change| (Direction::Reverse, change)).into();
             assert_eq!(
-                Request::read(&told.to_string()),
+                Request::read(&request.to_string()),
                 Ok(Request::Change(wanted))
             );
         }

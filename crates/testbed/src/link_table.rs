@@ -344,15 +344,15 @@ mod tests {
     #[test]
     fn an_error_names_the_line_and_what_would_be_right() {
         let error = |text: &str| LinkFile::read(text).unwrap_err();
-        let told = error("[forward]\nrate = \"8\"\n");
+        let message = error("[forward]\nrate = \"8\"\n");
         assert!(
-            told.starts_with("line 2: ") && told.contains("Mb/s"),
-            "{told}"
+            message.starts_with("line 2: ") && message.contains("Mb/s"),
+            "{message}"
         );
-        let told = error("[forward]\nspeed = 8\n");
-        assert!(told.contains("speed"), "{told}");
-        let told = error("[reverse]\ndiscipline = { red = { min = 9, max = 3 } }\n");
-        assert_eq!(told, "reverse: RED: max must be above min");
+        let message = error("[forward]\nspeed = 8\n");
+        assert!(message.contains("speed"), "{message}");
+        let message = error("[reverse]\ndiscipline = { red = { min = 9, max = 3 } }\n");
+        assert_eq!(message, "reverse: RED: max must be above min");
         for (nonsense, why) in [
             ("queue = { packets = 0 }", "queue: packets is 0"),
             ("queue = { time = \"0s\" }", "queue: time is 0"),
@@ -367,11 +367,11 @@ mod tests {
                 "PIE: update must be at least 1ms",
             ),
         ] {
-            let told = error(&format!("[forward]\n{nonsense}\n"));
+            let message = error(&format!("[forward]\n{nonsense}\n"));
             let begins = format!("forward: {why}");
             assert!(
-                told.starts_with(&begins) && told.contains("give "),
-                "{told}"
+                message.starts_with(&begins) && message.contains("give "),
+                "{message}"
             );
         }
     }

@@ -47,7 +47,7 @@ impl PacketLog {
     /// Writes whatever comes until nobody sends any more.
     pub fn write_all(mut self, clock: Clock, records: &Receiver<PacketRecord>) -> io::Result<()> {
         loop {
-            match records.recv_timeout(Records::<File>::WAIT) {
+            match records.recv_timeout(Records::<File>::MAX_WAIT) {
                 Ok(record) => self.write(clock, &record)?,
                 Err(RecvTimeoutError::Timeout) => self.flush()?,
                 Err(RecvTimeoutError::Disconnected) => return self.flush(),

@@ -20,9 +20,9 @@ pub(crate) struct Program {
 }
 
 /// A program that is asked to end has this long to write its files.
-const LAST_WORDS: Duration = Duration::from_secs(3);
+const EXIT_GRACE: Duration = Duration::from_secs(3);
 /// How often it is asked whether it has ended.
-const LOOK: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 impl Program {
     /// An error if it ended when it should not have.
@@ -59,8 +59,8 @@ impl Program {
 
     /// Waits for the end of one that was asked, up to some time after that.
     pub(crate) fn await_end(&mut self, clock: Clock, asked: Instant) {
-        while clock.now() < asked + LAST_WORDS && matches!(self.child.try_wait(), Ok(None)) {
-            clock.sleep_until(clock.now() + LOOK);
+        while clock.now() < asked + EXIT_GRACE && matches!(self.child.try_wait(), Ok(None)) {
+            clock.sleep_until(clock.now() + POLL_INTERVAL);
         }
     }
 }

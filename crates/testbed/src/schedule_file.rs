@@ -117,10 +117,10 @@ mod tests {
             ("5, {\"both\": {}}\n", 1, "no change"),
             ("0, {\"both\": {\"rate\": \"1Mb/s\"}}\n1, fast", 2, "rate"),
         ] {
-            let told = ScheduleFile::read(text).unwrap_err();
+            let message = ScheduleFile::read(text).unwrap_err();
             assert!(
-                told.starts_with(&format!("line {line}: ")) && told.contains(why),
-                "{told}"
+                message.starts_with(&format!("line {line}: ")) && message.contains(why),
+                "{message}"
             );
         }
     }

@@ -23,7 +23,8 @@ use cases::{
 };
 use light::before_first_loss;
 use reported::{
-    Light, Metered, REPORT, Tracker, ask, ask_metered, be_told, meter, note, record, told,
+    Light, Metered, REPORT, Tracker, arrival_reports, ask, ask_metered, handle_report, meter, note,
+    record,
 };
 use tfrc::ReceiverConfig;
 use tfrc::time::Instant;
@@ -114,14 +115,14 @@ const CASES: [Case; 13] = [
         what: "sender, packet sent and reported twice",
         target: 150.0,
         budget: 120.0,
-        run: |steps| be_told_all(IN_ORDER, steps),
+        run: |steps| handle_reports_all(IN_ORDER, steps),
     },
     Case {
         name: "reported_hdtv",
         what: "sender, the same, HDTV",
         target: 150.0,
         budget: 128.0,
-        run: |steps| be_told_all(HDTV, steps),
+        run: |steps| handle_reports_all(HDTV, steps),
     },
     Case {
         name: "pacer_decision",
@@ -171,10 +172,10 @@ fn feed_back_all(steps: u64) {
 }
 
 /// All packets leave half a round trip before they arrive, as if none overtook another.
-fn be_told_all(traffic: Traffic, steps: u64) {
+fn handle_reports_all(traffic: Traffic, steps: u64) {
     let mut departures = Box::new(Tracker::new(0, ReceiverConfig::default()));
     let (start, mut seq) = (Instant::from_secs(1) - traffic.rtt / 2, 0);
-    for (now, header, statuses) in told(traffic, steps) {
+    for (now, header, statuses) in arrival_reports(traffic, steps) {
         while start + traffic.spacing * seq <= now {
             counted(&mut *departures, start + traffic.spacing * seq, note);
             seq += 1;
@@ -182,7 +183,7 @@ fn be_told_all(traffic: Traffic, steps: u64) {
         black_box(counted(
             &mut *departures,
             (now, &header, statuses.as_slice()),
-            be_told,
+            handle_report,
         ));
     }
 }

@@ -1,7 +1,7 @@
 //! Time that packets, reports and decisions take. Run it on a machine that does nothing else.
 //!
 //! `cargo bench -p tfrc --bench nanoseconds`. A sample is a thousand steps, so its microseconds are the
-//! nanoseconds of one step; that of HDTV is a second of the stream, so a millisecond is 0.1 % of a core.
+//! nanoseconds of one step; the step of HDTV is a second of the stream, so a millisecond is 0.1 % of a core.
 
 mod cases;
 

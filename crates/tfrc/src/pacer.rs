@@ -29,10 +29,10 @@ pub struct Pacer {
     size: Option<Bytes>,
     /// The time that a packet of that size takes at the present rate.
     spacing: Nanos,
-    /// The nominal departure of the last packet with at most `credit`, then that of the next packet.
+    /// The nominal departure of the last packet with at most `credit`, then the next packet's.
     nominal: Instant,
     due: Instant,
-    /// The nominal departure of the last packet with a round trip of credit, then that of the next packet.
+    /// The nominal departure of the last packet with a round trip of credit, then the next packet's.
     entitled: Instant,
     entitled_due: Instant,
     /// The time at which `burst` last took credit away, then the time a round trip later.

@@ -65,7 +65,7 @@ impl<R: Read + Seek> Demultiplexer<R> {
                 break;
             }
         }
-        // Without tables the first clock is that of the pictures, as with most multiplexers.
+        // Without tables the first clock is the pictures' clock, as with most multiplexers.
         let program = tables.program().or(clock_pid.map(|pid| TsProgram {
             clock_pid: pid,
             picture_pid: pid,

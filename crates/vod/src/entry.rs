@@ -1,5 +1,7 @@
 //! Finds the pictures with which a decoder can begin, in the packets of a stream of pictures.
 
+use evenkeel_rtp::packet::payload::h264::unit_type;
+
 /// How pictures are coded, where their headers are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VideoCoding {
@@ -85,7 +87,7 @@ impl EntryFinder {
 
     /// ITU-T H.264 table 7-1.
     fn h264(&mut self) -> Option<bool> {
-        match self.unit(0)? & 0x1f {
+        match unit_type(self.unit(0)?) {
             7 => self.has_sequence = true,
             8 => self.has_picture = true,
             1..=4 => return Some(false),

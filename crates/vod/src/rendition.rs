@@ -39,7 +39,7 @@ pub enum RenditionError {
         /// The place in the file.
         at: u64,
     },
-    /// Its packets are those of another container.
+    /// Its packets are packets of another container.
     #[error(
         "its packets have {length} bytes, not the 188 of MPEG-TS; make them with ffmpeg -i FILE -c copy -f mpegts OUT.ts"
     )]

@@ -146,7 +146,7 @@ impl Server {
         self.content.mismatch()
     }
 
-    /// Sets the number of TS packets in the datagrams that are read from now on, at most that of [`ServerConfig`].
+    /// Sets the number of TS packets in the datagrams that are read from now on, at most the number of [`ServerConfig`].
     pub fn set_ts_per_datagram(&mut self, count: usize) {
         self.count = count.clamp(1, self.session.payload_capacity() / TS_LEN);
     }

@@ -1,7 +1,7 @@
 //! Reads the tables that say which streams a multiplex has: PAT and PMT (ISO/IEC 13818-1 §2.4.4).
 
 use crate::entry::VideoCoding;
-use crate::ts::{TS_LEN, TsHeader};
+use crate::ts::{TS_LEN, TsHeader, pid};
 
 /// The longest section of either table.
 const MAX_SECTION: usize = 1_024;
@@ -87,10 +87,9 @@ impl ProgramTables {
 /// out.
 fn associate(maps: &mut Vec<ProgramMap>, content: &[u8]) {
     let (entries, _) = content.as_chunks::<4>();
-    let programs = entries.iter().map(|[a, b, c, d]| {
-        let pid = u16::from_be_bytes([c & 0x1f, *d]);
-        (u16::from_be_bytes([*a, *b]), pid)
-    });
+    let programs = entries
+        .iter()
+        .map(|[a, b, c, d]| (u16::from_be_bytes([*a, *b]), pid([*c, *d])));
     // Number 0 is no program but the network's table.
     let programs: Vec<_> = programs.filter(|(number, _)| *number != 0).collect();
     let present = maps.iter().map(|map| (map.number, map.pid));
@@ -125,22 +124,17 @@ fn number_of(section: &[u8]) -> u16 {
 
 /// `None` if the lengths of a map do not add up.
 fn parse_map(content: &[u8]) -> Option<TsProgram> {
-    let thirteen = |at: usize| {
-        Some(u16::from_be_bytes([
-            content.get(at)? & 0x1f,
-            *content.get(at + 1)?,
-        ]))
-    };
-    let twelve = |at: usize| Some(usize::from(thirteen(at)? & 0xfff));
+    let pid_at = |at: usize| Some(pid([*content.get(at)?, *content.get(at + 1)?]));
+    let length_at = |at: usize| Some(usize::from(pid_at(at)? & 0xfff));
     if content.len() < 4 {
         return None;
     }
-    let clock_pid = thirteen(0)?;
+    let clock_pid = pid_at(0)?;
     let mut streams = Vec::new();
-    let mut at = 4 + twelve(2)?;
+    let mut at = 4 + length_at(2)?;
     while at + 5 <= content.len() {
-        streams.push((content[at], thirteen(at + 1)?));
-        at += 5 + twelve(at + 3)?;
+        streams.push((content[at], pid_at(at + 1)?));
+        at += 5 + length_at(at + 3)?;
     }
     let read = |kind: u8| VideoCoding::of_stream_type(kind);
     let pictures = streams.iter().find(|(kind, _)| read(*kind).is_some());

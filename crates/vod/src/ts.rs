@@ -13,6 +13,11 @@ const CLOCK: u64 = 27_000_000;
 /// A clock reference counts 33 bits of 90 kHz and 300 ticks within.
 const CLOCK_WRAPS: u64 = (1 << 33) * 300;
 
+/// Returns the low 13 bits of two bytes, a PID.
+pub(crate) fn pid(bytes: [u8; 2]) -> u16 {
+    u16::from_be_bytes(bytes) & NULL_PID
+}
+
 /// The fields of a packet's header and of its adaptation field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TsHeader {
@@ -69,7 +74,7 @@ impl TsHeader {
         let has_payload = packet[3] & 0x10 != 0;
         let is_scrambled = packet[3] & 0xc0 != 0;
         Some(Self {
-            pid: u16::from_be_bytes([packet[1] & 0x1f, packet[2]]),
+            pid: pid([packet[1], packet[2]]),
             starts_unit: packet[1] & 0x40 != 0,
             is_random_access: flags & 0x40 != 0,
             clock: field

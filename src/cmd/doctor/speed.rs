@@ -17,7 +17,7 @@ use crate::units::millis;
 const TIME_PER_CODEC: Duration = Duration::from_millis(250);
 /// The fewest pictures that are coded, of which the median is known.
 const MIN_PICTURES: usize = 3;
-/// The rate of the pictures, that of the demo's link.
+/// The rate of the pictures: the rate of the demo's link.
 const CODED_RATE: Rate = Rate::from_bits_per_sec(3e6);
 
 /// The time for a picture of the default size, to code and to decode it.

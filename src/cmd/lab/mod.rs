@@ -150,11 +150,11 @@ pub(crate) fn execute(plan: &Plan<'_>, json: bool) -> Result<Vec<RunResult>, Fai
     require_writable(plan)?;
     let stop = Stop::on_interrupt()?;
     let clock = Clock::start();
-    let mut told = None;
+    let mut last_report = None;
     let mut ran = Vec::new();
     // A closed standard output stops no run: the results are in files.
     let mut unread = Ok(());
-    let mut tell = |progress: &Progress<'_>| {
+    let mut report = |progress: &Progress<'_>| {
         if let Some(result) = progress.finished {
             ran.push(result.id.clone());
             if !json && unread.is_ok() {
@@ -163,15 +163,15 @@ pub(crate) fn execute(plan: &Plan<'_>, json: bool) -> Result<Vec<RunResult>, Fai
         }
         let now = clock.now();
         if let Some(left) = progress.left
-            && told.is_none_or(|told| now - told >= PROGRESS_INTERVAL)
+            && last_report.is_none_or(|last_report| now - last_report >= PROGRESS_INTERVAL)
         {
-            told = Some(now);
+            last_report = Some(now);
             let (done, total) = (progress.done, progress.total);
             let seconds = left.as_secs_f64();
             eprintln!("{done} of {total} runs, about {seconds:.0} s left");
         }
     };
-    let ended = runner::run(plan, clock, stop.flag(), &mut tell);
+    let ended = runner::run(plan, clock, stop.flag(), &mut report);
     let results = ended.map_err(|error| match error {
         // The exit status of an interrupted program is 128 and the signal's number, as in shells.
         RunnerError::Interrupted => Failure::interrupted(error),

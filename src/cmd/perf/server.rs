@@ -82,14 +82,14 @@ pub(super) fn run(args: &PerfServerArgs) -> Result<(), Failure> {
         let (began, others): (Vec<_>, Vec<_>) = events
             .into_iter()
             .partition(|event| matches!(event.kind, ServerEventKind::Began { .. }));
-        log.tell(began)?;
+        log.log_events(began)?;
         for (test, rows) in tests.iter().flat_map(|tests| intervals.rows(now, tests)) {
             log.rows(test, &rows)?;
         }
         served |= others
             .iter()
             .any(|event| matches!(event.kind, ServerEventKind::Ended { .. }));
-        log.tell(others)?;
+        log.log_events(others)?;
     }
     let (server, captured) = spawn::stop(handle)?;
     match server.left_out() {
@@ -138,7 +138,7 @@ impl Log {
         Ok(())
     }
 
-    fn tell(&mut self, events: Vec<ServerEvent>) -> Result<(), Failure> {
+    fn log_events(&mut self, events: Vec<ServerEvent>) -> Result<(), Failure> {
         for event in events {
             self.say(describe(&event))?;
             let (at, client) = (event.at, event.client);

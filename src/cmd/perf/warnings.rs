@@ -93,14 +93,14 @@ mod tests {
             time: Duration::from_millis(millis),
             bytes: Bytes::new(bytes),
         };
-        let told =
+        let warning =
             |held: &[Held]| too_late(Rate::from_bits_per_sec(8e6), held.iter().copied(), 2.0);
-        let line = told(&[held(2_000, 1_000_000), held(2_000, 1_000_000)]).unwrap();
+        let line = warning(&[held(2_000, 1_000_000), held(2_000, 1_000_000)]).unwrap();
         assert!(line.contains("4.00 Mb/s of 8.00 Mb/s a flow"), "{line}");
-        assert_eq!(told(&[held(2_000, 1_990_000)]), None);
+        assert_eq!(warning(&[held(2_000, 1_990_000)]), None);
         // TFRC held the flow back for more than half of the test.
-        assert_eq!(told(&[held(900, 100_000)]), None);
-        assert_eq!(told(&[Held::default()]), None);
+        assert_eq!(warning(&[held(900, 100_000)]), None);
+        assert_eq!(warning(&[Held::default()]), None);
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub(crate) fn run(args: &VodArgs) -> Result<(), Failure> {
 }
 
 /// The time between two checks of an end.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The time between two printed lines.
 const LINE: Duration = Duration::from_secs(1);
 

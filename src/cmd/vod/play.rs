@@ -9,7 +9,7 @@ use evenkeel_rtp::session::Config;
 use evenkeel_vod::{Player, PlayerConfig, PlayerFigures, PlayerState};
 use serde_json::json;
 
-use super::{LOOK, Rounds};
+use super::{POLL_INTERVAL, Rounds};
 use crate::cli::VodPlayArgs;
 use crate::failure::Failure;
 use crate::outputs;
@@ -39,7 +39,7 @@ pub(super) fn run(args: &VodPlayArgs) -> Result<(), Failure> {
 
     let mut rounds = Rounds::new(clock.now(), &args.run)?;
     let failed = loop {
-        clock.sleep_until(clock.now() + LOOK);
+        clock.sleep_until(clock.now() + POLL_INTERVAL);
         let state = handle.call(|player: &mut Player, now| {
             let played: Vec<_> = std::iter::from_fn(|| player.poll_output(now)).collect();
             (player.figures(), played)

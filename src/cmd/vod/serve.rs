@@ -18,7 +18,7 @@ use tfrc::time::Duration;
 use tfrc::units::Rate;
 
 use super::frames::Frames;
-use super::{LOOK, Rounds};
+use super::{POLL_INTERVAL, Rounds};
 use crate::cli::VodServeArgs;
 use crate::description;
 use crate::failure::{self, Failure};
@@ -58,7 +58,7 @@ pub(super) fn run(args: &VodServeArgs) -> Result<(), Failure> {
     let mut rounds = Rounds::new(clock.now(), &args.run)?;
     let (mut is_warned, mut is_answered) = (false, args.udp);
     let failed = loop {
-        clock.sleep_until(clock.now() + LOOK);
+        clock.sleep_until(clock.now() + POLL_INTERVAL);
         let state = handle.call(|server: &mut Server, _| {
             let (figures, path) = (server.figures(), server.path());
             (
@@ -245,15 +245,15 @@ mod tests {
             ..SendCounters::default()
         };
         assert_eq!(refused(9, &sent(0, 0, 0)), None);
-        let told = |datagrams, sent| refused(datagrams, &sent).expect("a reason");
-        assert!(told(0, sent(0, 0, 0)).contains("ended before"));
-        let too_long = told(9, sent(5, 5, 0));
+        let reason = |datagrams, sent| refused(datagrams, &sent).expect("a reason");
+        assert!(reason(0, sent(0, 0, 0)).contains("ended before"));
+        let too_long = reason(9, sent(5, 5, 0));
         assert!(
             too_long.contains("5 of 9 packets: they are longer"),
             "{too_long}"
         );
         // A report was refused, too.
-        let nowhere = told(9, sent(10, 0, 10));
+        let nowhere = reason(9, sent(10, 0, 10));
         assert!(nowhere.contains("9 of 9 packets: no way"), "{nowhere}");
     }
 }

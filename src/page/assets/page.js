@@ -118,7 +118,7 @@ const copy = $("invitation").querySelector("button");
 // Only a page of this machine, or one that came encrypted, may copy.
 copy.hidden = !navigator.clipboard;
 copy.addEventListener("click", async () => {
-  await navigator.clipboard.writeText(info.invitation);
+  await navigator.clipboard.writeText($("invitation").querySelector("code").textContent);
   set(copy, "Copied");
 });
 
@@ -194,7 +194,6 @@ function nearest(t) {
 /** What is running. */
 function describe() {
   tellRun();
-  $("invitation").querySelector("code").textContent = info.invitation ?? "";
   document.title = `${info.source}, ${info.mode} – Evenkeel`;
   $("sent").hidden = info.mode === "recv";
   $("received").hidden = info.mode === "send";
@@ -219,7 +218,8 @@ function tellRun() {
 /** Everything that is said in words and numbers outside the charts. */
 function tell(sample) {
   badges(sample);
-  $("invitation").hidden = !info.invitation || sample.words !== null;
+  $("invitation").hidden = sample.invitation === null;
+  $("invitation").querySelector("code").textContent = sample.invitation ?? "";
   warn(sample.warnings);
   // A sender may code pictures smaller at first, while its rate is low.
   if (!info.width) tellRun();

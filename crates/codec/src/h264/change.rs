@@ -67,8 +67,8 @@ mod tests {
             (Change(3.0), Change::ALL, 0.0),
             (Change::ALL, Change(3.0), 0.0),
         ] {
-            let told = change.octaves_above(other, 1.0);
-            assert!((told - octaves).abs() < 0.01, "{told}");
+            let measured = change.octaves_above(other, 1.0);
+            assert!((measured - octaves).abs() < 0.01, "{measured}");
         }
     }
 

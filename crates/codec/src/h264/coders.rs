@@ -16,7 +16,7 @@ pub(super) struct Coders {
     /// The encoder whose units are sent.
     first: Encoder,
     /// The encoders of further trials, each at a quantiser that earlier trials suggest.
-    others: Vec<Encoder>,
+    trial_encoders: Vec<Encoder>,
     /// The trial of some strips before the only trial of a large picture.
     strips: Option<Strips>,
     /// The number of trials of the present picture.
@@ -29,10 +29,10 @@ impl Coders {
     pub(super) fn new((width, height): (usize, usize)) -> Result<Self, Error> {
         let fits = |&&(pixels, _): &&(usize, usize)| width * height <= pixels;
         let trials = TRIALS.iter().find(fits).map_or(1, |&(_, trials)| trials);
-        let others = (1..trials).map(|_| Encoder::new(width, height));
+        let trial_encoders = (1..trials).map(|_| Encoder::new(width, height));
         Ok(Self {
             first: Encoder::new(width, height)?,
-            others: others.collect::<Result<_, _>>()?,
+            trial_encoders: trial_encoders.collect::<Result<_, _>>()?,
             strips: if trials == 1 {
                 Strips::new(width, height)?
             } else {
@@ -63,7 +63,7 @@ impl Coders {
         let picture = fineness.picture(picture, &mut self.soft);
         let coder = match self.trials.checked_sub(1) {
             None => Some(&mut self.first),
-            Some(index) => self.others.get_mut(index),
+            Some(index) => self.trial_encoders.get_mut(index),
         };
         self.trials += 1;
         coder.map_or(Ok(None), |coder| coder.try_out(&picture, fineness.qp))
@@ -78,7 +78,7 @@ impl Coders {
     ) -> Result<Vec<Vec<u8>>, Error> {
         let picture = fineness.picture(picture, &mut self.soft);
         self.trials = 0;
-        for coder in &mut self.others {
+        for coder in &mut self.trial_encoders {
             coder.encode(&picture, fineness.qp)?;
         }
         let units = self.first.encode(&picture, fineness.qp)?;
@@ -101,7 +101,7 @@ impl Coders {
     /// Makes the keyframe that was coded last, with this quantiser, the reference of later pictures.
     pub(super) fn keep(&mut self, picture: &Planes<'_>, qp: Qp) -> Result<(), Error> {
         self.trials = 0;
-        for coder in &mut self.others {
+        for coder in &mut self.trial_encoders {
             coder.encode_keyframe(picture, qp)?;
         }
         if let Some(strips) = &mut self.strips {
@@ -114,13 +114,15 @@ impl Coders {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rand_xoshiro::SplitMix64;
+    use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
     /// Returns a picture with a slope that rises by a sixteenth a picture, and a little unpredictable noise.
     fn picture(n: u32, (width, height): (usize, usize)) -> Vec<u8> {
-        let mut noise = n.wrapping_mul(7_919) + 1;
+        let mut random = SplitMix64::seed_from_u64(n.into());
         let luma = (0..width * height).map(|at| {
-            noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (at % width + at / width + 16 * n as usize) as u8 / 2 + (noise >> 30) as u8
+            let noise = (random.next_u64() >> 62) as u8;
+            (at % width + at / width + 16 * n as usize) as u8 / 2 + noise
         });
         luma.collect()
     }

@@ -6,7 +6,7 @@ use tfrc::units::Bytes;
 use super::POSSIBLE_SIZES;
 use super::change::{Change, Watch};
 use super::coders::Coders;
-use super::size::{STILL, Sizes};
+use super::size::{STILL_DIFFERENCE, Sizes};
 use super::soften::Fineness;
 use crate::coder::FrameTarget;
 use crate::coder::{Coded, EncodeError, PictureSizeError, VideoEncoder};
@@ -167,7 +167,7 @@ impl Stream {
         let mut fineness = self.fineness(aim, finest);
         let at_most = |tried: Fineness| finest.max(tried.value() - FINER_STEPS);
         let guess = self.predicted;
-        let other = change.octaves_above(self.change, STILL).abs() > STRIPS_CHANGE;
+        let other = change.octaves_above(self.change, STILL_DIFFERENCE).abs() > STRIPS_CHANGE;
         self.change = change;
         let mut strips = None;
         if (other || self.worth > STRIPS_BENEFIT)
@@ -179,10 +179,10 @@ impl Stream {
         }
         while let Some(size) = self.coders.try_out(picture, fineness)? {
             let size = Bytes::from(size);
-            if let Some(told) = strips.take() {
+            if let Some(by_strips) = strips.take() {
                 let octaves = log2(size.as_f64());
                 let [without, with] =
-                    [guess, told].map(|by| (by.octaves(fineness.value()) - octaves).abs());
+                    [guess, by_strips].map(|by| (by.octaves(fineness.value()) - octaves).abs());
                 let nearer = (without - with).clamp(-MAX_STRIPS_BENEFIT, MAX_STRIPS_BENEFIT);
                 self.worth += STRIPS_BENEFIT_GAIN * (nearer - self.worth);
             }

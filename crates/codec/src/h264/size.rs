@@ -30,7 +30,7 @@ const QUARTERING_STEPS: f64 = 4.0;
 const CHANGE_GAIN: f64 = 0.3;
 
 /// The mean difference of luma that counts as none, since it is noise.
-pub(super) const STILL: f64 = 0.15;
+pub(super) const STILL_DIFFERENCE: f64 = 0.15;
 
 /// Bounds on the steepness of a stream and of one picture, as a multiple of the usual steepness.
 const STEEPNESS_BOUNDS: (f64, f64) = (0.5, 2.5);
@@ -91,12 +91,12 @@ impl Sizes {
 
     /// Turns to the next picture, with its change from the one before, which was coded with this quantiser.
     pub(super) fn turn_to(&mut self, change: Change, reference: f64) {
-        // At the reference's quantiser the size is that of the last picture at its own reference's quantiser. Two
-        // corrections follow: the steps between the two, and the additional change.
+        // At its reference's quantiser each picture has the size that the last picture had at its own reference's
+        // quantiser. Two corrections follow: the steps between the two, and the additional change.
         let (quantiser, octaves) = self.known;
         let at_reference = octaves - self.steepness * self.fall(quantiser, self.reference);
         let apart = self.steepness * FAR_SLOPE * (self.reference - reference);
-        let new = CHANGE_GAIN * change.octaves_above(self.change, STILL);
+        let new = CHANGE_GAIN * change.octaves_above(self.change, STILL_DIFFERENCE);
         *self = Self {
             change,
             reference,
@@ -187,7 +187,7 @@ impl Sizes {
 mod tests {
     use super::*;
 
-    const NOTHING: Change = Change(0.0);
+    const NO_CHANGE: Change = Change(0.0);
 
     /// Returns the bytes of pictures that lose `slope` octaves a step.
     fn weight(slope: f64, quantiser: f64) -> Bytes {
@@ -202,9 +202,9 @@ mod tests {
             sizes.octaves(quantiser) - sizes.octaves(quantiser + 1.0)
         };
         for (change, quantiser, expected) in [
-            (NOTHING, 29.5, 1.09),
-            (NOTHING, 20.0, 0.29),
-            (NOTHING, 40.0, 0.26),
+            (NO_CHANGE, 29.5, 1.09),
+            (NO_CHANGE, 20.0, 0.29),
+            (NO_CHANGE, 40.0, 0.26),
             (Change(1.5), 29.5, 0.64),
             (Change(12.0), 29.5, 0.3),
             (Change::ALL, 29.5, 0.2),
@@ -219,14 +219,14 @@ mod tests {
 
     #[test]
     fn two_codings_of_a_picture_are_both_used() {
-        for change in [NOTHING, Change::ALL] {
+        for change in [NO_CHANGE, Change::ALL] {
             let mut sizes = Sizes::guess(352 * 288);
             sizes.turn_to(change, 30.0);
             sizes.observe(32.0, Bytes::new(1_000));
             sizes.observe(29.0, Bytes::new(8_000));
             for (size, quantiser) in [(1_000, 32.0), (8_000, 29.0)] {
-                let told = sizes.quantiser(Bytes::new(size));
-                assert!((told - quantiser).abs() < 0.02, "{told}");
+                let estimate = sizes.quantiser(Bytes::new(size));
+                assert!((estimate - quantiser).abs() < 0.02, "{estimate}");
             }
             assert!((29.5..31.5).contains(&sizes.quantiser(Bytes::new(2_828))));
         }
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn distant_strip_coding_shows_the_slope() {
-        let told = |steps| {
+        let estimate = |steps| {
             let mut sizes = Sizes::guess(352 * 288);
             sizes.turn_to(Change(1e9), 30.0);
             // The picture is twice as steep as new content is expected to be.
@@ -244,8 +244,8 @@ mod tests {
             assert_eq!(sizes.steepness, 1.0);
             sizes.quantiser(weight(0.4, 26.0))
         };
-        assert!((told(2.5) - 26.0).abs() < 0.1, "{}", told(2.5));
-        assert!(told(0.2) < 23.5, "{}", told(0.2));
+        assert!((estimate(2.5) - 26.0).abs() < 0.1, "{}", estimate(2.5));
+        assert!(estimate(0.2) < 23.5, "{}", estimate(0.2));
     }
 
     #[test]
@@ -260,8 +260,8 @@ mod tests {
         }
         sizes.turn_to(Change(1e9), 30.0);
         sizes.observe(28.0, weight(0.4, 28.0));
-        let told = sizes.quantiser(weight(0.4, 34.0));
-        assert!((told - 34.0).abs() < 0.2, "{told}");
+        let estimate = sizes.quantiser(weight(0.4, 34.0));
+        assert!((estimate - 34.0).abs() < 0.2, "{estimate}");
     }
 
     #[test]

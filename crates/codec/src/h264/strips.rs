@@ -17,7 +17,7 @@ const ROWS: usize = 48;
 #[derive(Debug)]
 pub(super) struct Strips {
     coder: Encoder,
-    /// The ratio of the last picture's bytes to those of its strips.
+    /// The ratio of the last picture's bytes to its strips' bytes.
     share: f64,
     /// The strips of a picture, from top to bottom.
     planes: [Vec<u8>; 3],
@@ -173,14 +173,17 @@ mod tests {
                 strips.note(&picture, qp, None);
                 continue;
             }
-            let told = strips.try_out(&picture, Fineness::sharp(qp)).unwrap();
-            let told = told.unwrap() as f64;
+            let estimate = strips.try_out(&picture, Fineness::sharp(qp)).unwrap();
+            let estimate = estimate.unwrap() as f64;
             let units = whole.encode(&picture, qp).unwrap();
             let bytes = units.iter().map(Vec::len).sum();
             strips.note(&picture, qp, Some(bytes));
-            let off = told / bytes as f64;
+            let off = estimate / bytes as f64;
             // The first prediction depends on the number of rows alone.
-            assert!(n == 1 || (0.8..1.25).contains(&off), "{n}: {told} {bytes}");
+            assert!(
+                n == 1 || (0.8..1.25).contains(&off),
+                "{n}: {estimate} {bytes}"
+            );
         }
     }
 

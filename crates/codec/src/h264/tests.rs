@@ -1,5 +1,8 @@
 //! Tests of the codec by its public interface: sizes, keyframes and cuts.
 
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
 use super::{Decoder, Encoder, is_possible};
 use crate::coder::{Coded, FrameTarget, VideoDecoder, VideoEncoder};
 use crate::picture::{CodedPicture, Picture};
@@ -49,11 +52,10 @@ fn new_picture_size_begins_a_new_stream() {
 
 /// Returns pictures of noise with this many levels about the middle.
 fn noise(size: (usize, usize), levels: u32) -> impl FnMut() -> Picture {
-    let mut state = 1_u32;
+    let mut random = SplitMix64::seed_from_u64(1);
     move || {
         let samples = std::iter::repeat_with(|| {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            let level = ((state >> 24) * levels) >> 8;
+            let level = ((random.next_u64() >> 56) as u32 * levels) >> 8;
             (128 + level - levels / 2) as u8
         });
         let samples = samples.take(Picture::samples(size.0, size.1)).collect();

@@ -106,6 +106,8 @@ fn inverse_columns(c: &mut Block) {
 mod tests {
     use super::*;
     use core::f64::consts::PI;
+    use rand_xoshiro::SplitMix64;
+    use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
     /// Computes the definition of ITU-T T.81 §A.3.3.
     fn by_definition(samples: &Block, v: usize, u: usize) -> f64 {
@@ -122,12 +124,9 @@ mod tests {
     }
 
     fn texture() -> Block {
-        let mut state = 1_u32;
+        let mut random = SplitMix64::seed_from_u64(1);
         core::array::from_fn(|_| {
-            core::array::from_fn(|_| {
-                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                f32::from((state >> 24) as u8) - 128.0
-            })
+            core::array::from_fn(|_| f32::from((random.next_u64() >> 56) as u8) - 128.0)
         })
     }
 

@@ -138,7 +138,7 @@ static CHROMA_CODES: Codes = Codes {
     ac: codes(&CHROMA_AC),
 };
 
-/// Computes codes by ITU-T T.81 §C.2: those of a length count up, and double from one length to the next.
+/// Computes codes by ITU-T T.81 §C.2: codes of one length count up, and double from one length to the next.
 const fn codes(spec: &HuffmanSpec) -> [u32; 256] {
     let mut table = [0; 256];
     let (mut code, mut symbol, mut length) = (0, 0, 1);

@@ -41,7 +41,7 @@ const CHROMA: [u8; 64] = [
 
 /// The coarseness of quantisation: the factor on the tables of ITU-T T.81 Annex K, of any value.
 ///
-/// The tables in use are always those of a Q of 1 to 99 in RFC 2435, so a packet states them in one byte, and a
+/// The tables in use always have a Q of 1 to 99 in RFC 2435, so a packet states them in one byte, and a
 /// frame that lost its first packet still has them. Their sizes are up to a third of a frame's size apart. Factors
 /// between two tables use the finer one and another rounding, which moves the bound below which a coefficient
 /// becomes zero to where the factor would have it. Nearly all of a frame's size depends on the number of zeros.

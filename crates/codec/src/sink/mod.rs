@@ -17,7 +17,7 @@ pub trait Sink {
     /// Returns an error if the picture cannot be written, or its size is not the stream's.
     fn show(&mut self, picture: &Picture) -> io::Result<()>;
 
-    /// Shows `picture` now, which was decoded from `coded`; `timestamp` is that of its capture, on a clock of 90 kHz.
+    /// Shows `picture` now, which was decoded from `coded`; `timestamp` is the time of its capture on a clock of 90 kHz.
     ///
     /// # Errors
     /// As [`show`](Self::show), which this calls unless the sink keeps the coded form or the time.

@@ -3,15 +3,22 @@
 use super::contract::SourceError;
 use super::format::Format;
 use super::random::Random;
+use crate::picture::{BLACK, Picture, WHITE};
 
 /// The smallest side, into which the counter fits.
 const MIN_SIDE: usize = 16;
 
-/// The largest side, that of JPEG over RTP (RFC 2435 §3.1.5).
+/// The largest side: JPEG over RTP has no larger one (RFC 2435 §3.1.5).
 const MAX_SIDE: usize = 2040;
 
+/// Each of the two parts of the film grain has this peak, in steps of a sample: a clean 8-bit camera has one or two.
+const GRAIN_PEAK: i32 = 2;
+
+/// Light that changes no sample, in 1/128.
+pub(super) const FULL_LIGHT: u16 = 128;
+
 /// The samples in a table of grain, in addition to the longest row.
-pub(super) const GRAIN_SAMPLES: usize = 1 << 16;
+const GRAIN_SAMPLES: usize = 1 << 16;
 
 /// Returns an error that names the side of `format` that a source called `name` cannot have.
 pub(super) fn check_sides(name: &str, format: &Format) -> Result<(), SourceError> {
@@ -24,12 +31,25 @@ pub(super) fn check_sides(name: &str, format: &Format) -> Result<(), SourceError
     Ok(())
 }
 
-/// Draws a table of grain for rows of `width`. The sum of two numbers up to `peak` is nearer to film's distribution
+/// Draws a table of grain for rows of `width`. The sum of two numbers up to the peak is nearer to film's distribution
 /// than one number.
-pub(super) fn grain(width: usize, peak: i32, random: &mut Random) -> Vec<u8> {
+pub(super) fn grain(width: usize, random: &mut Random) -> Vec<u8> {
     (0..GRAIN_SAMPLES + width)
-        .map(|_| (random.between(0, peak) + random.between(0, peak)) as u8)
+        .map(|_| (random.between(0, GRAIN_PEAK) + random.between(0, GRAIN_PEAK)) as u8)
         .collect()
+}
+
+/// Lights the luma of a picture, and adds film grain to each row from a random place of the table.
+pub(super) fn develop(picture: &mut Picture, light: u16, grain: &[u8], random: &mut Random) {
+    let width = picture.width();
+    for row in picture.planes_mut()[0].chunks_mut(width) {
+        let start = (random.next() % GRAIN_SAMPLES as u64) as usize;
+        for (sample, grain) in row.iter_mut().zip(&grain[start..][..width]) {
+            let lit = u16::from(*sample) * light / FULL_LIGHT;
+            let exposed = (lit + u16::from(*grain)).saturating_sub(GRAIN_PEAK as u16);
+            *sample = exposed.clamp(BLACK.into(), WHITE.into()) as u8;
+        }
+    }
 }
 
 /// Returns FNV-1a over all samples of the first `count` pictures.

@@ -148,10 +148,10 @@ mod tests {
     }
 
     fn read(stream: &[u8]) -> Result<usize, String> {
-        let told = |error: SourceError| error.to_string();
-        let mut source = DvFile::new(stream, "tape".into()).map_err(told)?;
+        let message = |error: SourceError| error.to_string();
+        let mut source = DvFile::new(stream, "tape".into()).map_err(message)?;
         let mut frames = 0;
-        while let Some(picture) = source.next().map_err(told)? {
+        while let Some(picture) = source.next().map_err(message)? {
             assert!(picture.dv().is_some());
             frames += 1;
         }
@@ -194,14 +194,14 @@ mod tests {
             (changed(120_003, 0x80), "unexpected end of file"),
             (changed(82, 1), "DIF block ID is ?\\x07\\x01 in block 1"),
         ] {
-            let told = read(&stream).unwrap_err();
-            assert!(told.contains(expected), "{told}");
+            let message = read(&stream).unwrap_err();
+            assert!(message.contains(expected), "{message}");
         }
         let mixed = [whole.clone(), frame(System::Lines625)].concat();
-        let told = read(&mixed).unwrap_err();
+        let message = read(&mixed).unwrap_err();
         assert!(
-            told.contains("DV system is SD-VCR/625-50 after SD-VCR/525-60"),
-            "{told}"
+            message.contains("DV system is SD-VCR/625-50 after SD-VCR/525-60"),
+            "{message}"
         );
     }
 

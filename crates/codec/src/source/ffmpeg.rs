@@ -20,7 +20,7 @@ use arguments::{Facts, arguments, questions};
 /// The options with which `ffmpeg` reads its input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FfmpegOptions {
-    /// The frame rate to which pictures are resampled, or else the input's own, up to [`FrameRate::MOST`].
+    /// The frame rate to which pictures are resampled, or else the input's own, up to [`FrameRate::DEFAULT_MAX`].
     pub frame_rate: Option<FrameRate>,
     /// The width and height to which pictures are scaled.
     pub size: Option<(usize, usize)>,
@@ -86,14 +86,14 @@ impl Ffmpeg {
             ffmpeg.stdin(Stdio::null());
         }
         let mut opened = Self::begin(ffmpeg, &input.to_string(), is_unwanted)?;
-        let is_capped = |rate: &FrameRate| rate.is_above(FrameRate::MOST);
+        let is_capped = |rate: &FrameRate| rate.is_above(FrameRate::DEFAULT_MAX);
         opened.faster = facts
             .mean_rate
             .filter(|rate| options.frame_rate.is_none() && is_capped(rate));
         Ok(opened)
     }
 
-    /// Returns the own rate of the input, if it is above [`FrameRate::MOST`] and pictures are left out for that.
+    /// Returns the own rate of the input, if it is above [`FrameRate::DEFAULT_MAX`] and pictures are left out for that.
     pub fn faster_rate(&self) -> Option<FrameRate> {
         self.faster
     }

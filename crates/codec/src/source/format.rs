@@ -22,8 +22,8 @@ pub struct FrameRate {
 }
 
 impl FrameRate {
-    /// The highest rate at which pictures are sent unless a higher one is asked for: that of fast displays.
-    pub const MOST: Self = Self {
+    /// The highest rate at which pictures are sent unless a higher one is asked for: fast displays have it.
+    pub const DEFAULT_MAX: Self = Self {
         numerator: 120,
         denominator: 1,
     };

@@ -1,4 +1,4 @@
-//! B.4.1: when the receiver reports, and what.
+//! B.4.1: the times and the content of reports.
 
 use std::time::Duration;
 

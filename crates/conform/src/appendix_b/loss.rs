@@ -1,4 +1,4 @@
-//! B.4.2: what the receiver makes of packets that are lost or late.
+//! B.4.2: lost and late packets at the receiver.
 
 use std::time::Duration;
 
@@ -128,7 +128,7 @@ fn on_data(fate: fn(usize) -> Fate) -> Script {
     })
 }
 
-/// The first report after packet `i` left whose p is above that of the report before it, and that one.
+/// The first report after packet `i` left whose p is above the p of the report before it, and that report.
 fn rise(log: &Log, i: usize) -> Option<(Record<TfrcReport>, Record<TfrcReport>)> {
     let left = log.data.get(i)?.at;
     let pair = log

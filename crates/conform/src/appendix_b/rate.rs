@@ -114,8 +114,8 @@ impl Vector {
 
     /// What the R that the sender told makes of X. In virtual time it is the R that was asked for.
     fn stretch(&self, e: &Evidence<'_>, log: &Log) -> f64 {
-        let told = log.data.last().and_then(|record| record.seen.rtt());
-        let real = told.map_or(1.0, |told| self.rtt.as_secs_f64() / told.as_secs_f64());
+        let stated = log.data.last().and_then(|record| record.seen.rtt());
+        let real = stated.map_or(1.0, |stated| self.rtt.as_secs_f64() / stated.as_secs_f64());
         e.pick(1.0, real)
     }
 }

@@ -1,4 +1,4 @@
-//! B.3.1: the round-trip time that the sender measures and tells.
+//! B.3.1: the round-trip time that the sender measures and states.
 
 use tfrc::time::Instant;
 
@@ -30,13 +30,17 @@ pub(super) static CHECKS: &[Check] = &[
         .title("the first R told is the first sample, ms")
         .section("RFC 5348 §4.3")
         .on(&[&CONSTANT], |e| {
-            within(told(e.log()).first().copied(), 20.0, e.pick(0.002, 5.0))
+            within(
+                stated_rtts(e.log()).first().copied(),
+                20.0,
+                e.pick(0.002, 5.0),
+            )
         }),
     sender("B.3.1-17")
         .title("while the delay is constant so is R, ms")
         .section("RFC 5348 §4.3")
         .on(&[&CONSTANT], |e| {
-            all_within(e, told(e.log()), 20.0, e.pick(0.002, 5.0))
+            all_within(e, stated_rtts(e.log()), 20.0, e.pick(0.002, 5.0))
         }),
     sender("B.3.1-18")
         .title("after the first sample of 40 ms R is .9·20 + .1·40, ms")
@@ -52,8 +56,8 @@ pub(super) static CHECKS: &[Check] = &[
             let expected = [
                 23.8, 25.42, 26.878, 28.190, 29.371, 30.434, 31.391, 32.252, 33.026,
             ];
-            let told = after_step(e).into_iter().skip(1).take(9).collect();
-            sequence(told, expected.to_vec(), |_| e.pick(0.01, 0.5))
+            let stated_rtts = after_step(e).into_iter().skip(1).take(9).collect();
+            sequence(stated_rtts, expected.to_vec(), |_| e.pick(0.01, 0.5))
         }),
     sender("B.3.1-20")
         .title("R is .9·R + .1·sample at each report: the largest error, ms")
@@ -89,7 +93,7 @@ static STEP: Run = Run::new("delay-step", packets_of(1_000), ms(1_000), || {
 });
 
 /// Each R told, ms, once there is one.
-fn told(log: &Log) -> Vec<f64> {
+fn stated_rtts(log: &Log) -> Vec<f64> {
     log.data
         .iter()
         .filter_map(|record| Some(record.seen.rtt()?.as_secs_f64() * 1e3))
@@ -98,7 +102,7 @@ fn told(log: &Log) -> Vec<f64> {
 
 /// R told after each report from the step on, ms.
 fn after_step(e: &Evidence<'_>) -> Vec<f64> {
-    told_after_reports(e.log())
+    stated_after_reports(e.log())
         .into_iter()
         .skip(STEP_AT)
         .map(|(_, rtt)| rtt)
@@ -106,7 +110,7 @@ fn after_step(e: &Evidence<'_>) -> Vec<f64> {
 }
 
 /// For each report that the sender got: its sample, and the R told next, ms.
-fn told_after_reports(log: &Log) -> Vec<(f64, f64)> {
+fn stated_after_reports(log: &Log) -> Vec<(f64, f64)> {
     let reports = log.reports_to_sender();
     let pairs = reports.iter().filter_map(|(at, report)| {
         let left = departure(log, report.timestamp)?;
@@ -124,10 +128,10 @@ fn departure(log: &Log, timestamp: u32) -> Option<Instant> {
 
 /// How far R told is from what the filter gives, at most, ms.
 fn largest_error(log: &Log) -> Option<f64> {
-    let told = told_after_reports(log);
-    let errors = told
+    let stated_rtts = stated_after_reports(log);
+    let errors = stated_rtts
         .windows(2)
         .map(|pair| (0.9 * pair[0].1 + 0.1 * pair[1].0 - pair[1].1).abs());
     let largest = errors.fold(0.0, f64::max);
-    (told.len() > STEP_AT).then_some(largest)
+    (stated_rtts.len() > STEP_AT).then_some(largest)
 }

@@ -40,7 +40,7 @@ pub(super) static CHECKS: &[Check] = &[
         .title("t_delay is the time between them: the difference, s")
         .section("RFC 5348 §3.2.2")
         .on(&[&FIRST], |e| {
-            let error = first_answer(e.log()).map(|(waited, told)| waited - told);
+            let error = first_answer(e.log()).map(|(waited, stated)| waited - stated);
             within(error, 0.0, e.pick(1e-6, 0.02))
         }),
     receiver("B.2.1-4")

@@ -37,7 +37,7 @@ pub(super) static CHECKS: &[Check] = &[
         .on(&[&TOGETHER_R_FALLS], |e| {
             let first = Event {
                 start: FIRST,
-                told: FIRST + 4,
+                detected_at: FIRST + 4,
             };
             oracle::exact(e, &[first, lost(FIRST + 3)], FIRST..usize::MAX)
         }),
@@ -48,8 +48,8 @@ pub(super) static CHECKS: &[Check] = &[
         )
         .section("RFC 5348 §5.2, T_loss")
         .on(&[&GAP], |e| {
-            let told = FIRST + 10;
-            let events = [FIRST, FIRST + 5].map(|start| Event { start, told });
+            let detected_at = FIRST + 10;
+            let events = [FIRST, FIRST + 5].map(|start| Event { start, detected_at });
             // The first report of loss tells of both: the synthetic interval must be found.
             let log = e.log();
             let ratio = first_loss(log).and_then(|report| {
@@ -59,7 +59,7 @@ pub(super) static CHECKS: &[Check] = &[
                 let last = log.reports.last()?;
                 let expected =
                     oracle::loss_event_rate(&events, first, self::highest(log, &last.seen)?);
-                (highest == told).then(|| last.seen.p.get() / expected)
+                (highest == detected_at).then(|| last.seen.p.get() / expected)
             });
             within(ratio, 1.0, 1e-6)
         }),
@@ -120,7 +120,7 @@ pub(super) static CHECKS: &[Check] = &[
 const fn lost(index: usize) -> Event {
     Event {
         start: index,
-        told: index + 3,
+        detected_at: index + 3,
     }
 }
 
@@ -131,13 +131,13 @@ static LOSS: Run = run("loss", PACKETS, || drops(&[FIRST]));
 static APART: Run = run("losses-apart", PACKETS, || drops(&[FIRST, FIRST + 6]));
 
 static APART_R_GROWS: Run = run("losses-apart-r-grows", PACKETS, || {
-    drops_told(&[FIRST, FIRST + 6], FIRST + 4, ms(200))
+    drops_with_rtt(&[FIRST, FIRST + 6], FIRST + 4, ms(200))
 });
 
 static TOGETHER: Run = run("losses-together", PACKETS, || drops(&[FIRST, FIRST + 3]));
 
 static TOGETHER_R_FALLS: Run = run("losses-together-r-falls", PACKETS, || {
-    drops_told(&[FIRST, FIRST + 3], FIRST + 4, ms(20))
+    drops_with_rtt(&[FIRST, FIRST + 3], FIRST + 4, ms(20))
 });
 
 const GAP_PACKETS: [usize; 8] = [
@@ -152,7 +152,7 @@ const GAP_PACKETS: [usize; 8] = [
 ];
 
 /// 25 ms apart by interpolation: the fifth 100 ms after the first, the sixth 125 ms.
-static GAP: Run = run("gap", PACKETS, || drops_told(&GAP_PACKETS, 0, ms(110)));
+static GAP: Run = run("gap", PACKETS, || drops_with_rtt(&GAP_PACKETS, 0, ms(110)));
 
 /// The receiver is told 10 ms: every packet is a round trip of its own.
 static ALL_MARKED: Run = run("all-marked", 40, || {
@@ -186,7 +186,7 @@ fn late(late: usize, lost: &'static [usize]) -> Script {
 }
 
 /// Some packets are lost, and from one on the receiver is told this R.
-fn drops_told(lost: &'static [usize], from: usize, rtt: Duration) -> Script {
+fn drops_with_rtt(lost: &'static [usize], from: usize, rtt: Duration) -> Script {
     on_data(move |index, data| {
         if index >= from && data.rtt_micros != 0 {
             data.rtt_micros = rtt.as_micros() as u32;

@@ -79,16 +79,16 @@ pub(super) static CHECKS: &[Check] = &[
         .title("t_delay is no part of the round trip: R for 80 ms of which it is 60, ms")
         .section("RFC 5348 §4.3: \"R_sample = (t_now - t_recvdata) - t_delay\"")
         .on(&[&DELAYED], |e| {
-            let told = e.log().data.last().and_then(|record| record.seen.rtt());
-            within(told.map(in_ms), 20.0, e.pick(0.01, 10.0))
+            let stated = e.log().data.last().and_then(|record| record.seen.rtt());
+            within(stated.map(in_ms), 20.0, e.pick(0.01, 10.0))
         }),
     sender("E.4.3-66")
         .title("one sample of 1.1 s after those of 100 ms: R, ms")
         .section("RFC 5348 §4.3: \"R = q*R + (1-q)*R_sample\"")
         .on(&[&SAMPLE_JUMPS], |e| {
             let jumped = e.log().reports_to_sender().last().map(|(at, _)| *at);
-            let told = jumped.and_then(|at| e.log().rtt_after(at));
-            within(told.map(in_ms), 200.0, e.pick(0.01, 15.0))
+            let stated = jumped.and_then(|at| e.log().rtt_after(at));
+            within(stated.map(in_ms), 200.0, e.pick(0.01, 15.0))
         }),
     sender("E.4.3-67")
         .title(

@@ -19,7 +19,9 @@ pub(super) static CHECKS: &[Check] = &[
     receiver("E.5.1-2")
         .title("without waiting for others: packets above it received by then")
         .section("RFC 5348 §5.1: \"without having to wait for the arrival of subsequent packets\"")
-        .on(&[&MARK], |e| within(arrivals_until_told(e.log()), 0.0, 0.0)),
+        .on(&[&MARK], |e| {
+            within(arrivals_until_reported(e.log()), 0.0, 0.0)
+        }),
     receiver("E.5.2-3")
         .title("the event begins with the marked packet: S_A")
         .section("RFC 5348 §5.2")
@@ -58,7 +60,7 @@ pub(super) static CHECKS: &[Check] = &[
         .title("duplicates are not subsequent packets: arrivals above i when it is told lost")
         .section("RFC 5348 §5.1: \"the arrival of at least NDUPACK packets\"")
         .on(&[&DUPLICATES], |e| {
-            within(arrivals_until_told(e.log()), 5.0, 0.0)
+            within(arrivals_until_reported(e.log()), 5.0, 0.0)
         }),
     receiver("E.5.1-11")
         .title("a packet that comes with two above it is not lost, however late: largest p")
@@ -134,9 +136,9 @@ fn marks(marked: &'static [usize]) -> crate::interposer::Script {
 }
 
 /// Packets above the first *i* that came before the first report of loss left.
-fn arrivals_until_told(log: &Log) -> Option<f64> {
-    let told = first_loss(log)?.at;
+fn arrivals_until_reported(log: &Log) -> Option<f64> {
+    let reported_at = first_loss(log)?.at;
     let above = log.data.get(FIRST + 1..)?.iter();
-    let came = above.filter(|record| record.delivered.is_some_and(|at| at <= told));
+    let came = above.filter(|record| record.delivered.is_some_and(|at| at <= reported_at));
     Some(came.count() as f64)
 }

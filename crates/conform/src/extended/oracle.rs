@@ -1,4 +1,4 @@
-//! What p must be, computed from the text of RFC 5348 §5.3 to §5.5.
+//! Computes the expected p from the text of RFC 5348 §5.3 to §5.5.
 
 use crate::check::{Evidence, Outcome, within};
 use crate::log::Log;
@@ -11,14 +11,14 @@ pub(super) struct Event {
     /// The lost or marked packet that it begins with.
     pub(super) start: usize,
     /// The packet whose arrival tells of it.
-    pub(super) told: usize,
+    pub(super) detected_at: usize,
 }
 
 /// An event of a marked packet, which tells of itself.
 pub(super) const fn marked(index: usize) -> Event {
     Event {
         start: index,
-        told: index,
+        detected_at: index,
     }
 }
 
@@ -29,7 +29,7 @@ const THRESHOLD: f64 = 0.25;
 pub(super) fn loss_event_rate(events: &[Event], first: f64, highest: usize) -> f64 {
     let known: Vec<_> = events
         .iter()
-        .filter(|event| event.told <= highest)
+        .filter(|event| event.detected_at <= highest)
         .collect();
     let Some(current) = known.last() else {
         return 0.0;
@@ -37,7 +37,7 @@ pub(super) fn loss_event_rate(events: &[Event], first: f64, highest: usize) -> f
     // (I_i, DF_i) from i = 1 on.
     let mut closed = vec![(first, 1.0)];
     for pair in known.windows(2) {
-        let df = discount(&closed, (pair[1].told - pair[0].start) as f64);
+        let df = discount(&closed, (pair[1].detected_at - pair[0].start) as f64);
         closed.iter_mut().for_each(|(_, own)| *own *= df);
         closed.insert(0, ((pair[1].start - pair[0].start) as f64, 1.0));
         closed.truncate(WEIGHTS.len());

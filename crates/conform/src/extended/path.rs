@@ -1,4 +1,4 @@
-//! The path that most of these runs have, and what a log tells about it.
+//! The path of most of these runs, and readings of its log.
 
 use std::time::Duration;
 

@@ -49,7 +49,7 @@ pub(super) static CHECKS: &[Check] = &[
         .on(&[&INITIAL_1000, &INITIAL_1460, &INITIAL_3000], |e| {
             let windows = e.logs.iter().map(|log| {
                 let rate = log.rate_after_report(0, ms(0)).unwrap_or(0.0);
-                rate * e.pick(ROUND_TRIP, told(log, at_ms(0))).as_secs_f64()
+                rate * e.pick(ROUND_TRIP, median_rtt(log, at_ms(0))).as_secs_f64()
             });
             let expected = vec![4_000.0, 4_380.0, 6_000.0];
             sequence(windows.collect(), expected, |w| w * e.pick(1e-4, 0.15))
@@ -137,11 +137,14 @@ fn equation_rate(size: u16, rtt: Duration, p: f64) -> f64 {
 }
 
 /// The R that the sender told after an instant: the median, for real ones scatter.
-fn told(log: &Log, from: Instant) -> Duration {
+fn median_rtt(log: &Log, from: Instant) -> Duration {
     let after = log.data_between(from, Instant::MAX).iter();
-    let mut told: Vec<_> = after.filter_map(|record| record.seen.rtt()).collect();
-    told.sort();
-    told.get(told.len() / 2).copied().unwrap_or(ROUND_TRIP)
+    let mut median_rtt: Vec<_> = after.filter_map(|record| record.seen.rtt()).collect();
+    median_rtt.sort();
+    median_rtt
+        .get(median_rtt.len() / 2)
+        .copied()
+        .unwrap_or(ROUND_TRIP)
 }
 
 /// X from the sixth report on, over what the equation gives.
@@ -150,7 +153,7 @@ fn follows_equation(e: &Evidence<'_>, rtt: Duration, p: f64) -> Outcome {
     let settled = log.reports_to_sender().get(5).map(|(at, _)| *at);
     let settled = settled.unwrap_or(Instant::MAX);
     let rate = log.sending_rate(settled, Instant::MAX);
-    let expected = equation_rate(SIZE, e.pick(rtt, told(log, settled)), p);
+    let expected = equation_rate(SIZE, e.pick(rtt, median_rtt(log, settled)), p);
     // A round trip bounds the credit: of one that is shorter than a timer is late, that is lost.
     let real = if rtt < ms(1) { 0.5 } else { 0.15 };
     close(rate.map(|rate| rate / expected), 1.0, e.pick(1e-4, real))

@@ -188,20 +188,22 @@ pub(super) static CHECKS: &[Check] = &[
 /// The packet from which something changes.
 const CHANGE: usize = 30;
 
-static R_HALVES: Run = run("r-halves", 70, || told(CHANGE, ms(50)));
-static R_TEN: Run = run("r-10-ms", 40, || told(0, ms(10)));
-static R_TENTH: Run = run("r-100-us", 40, || told(0, Duration::from_micros(100)));
+static R_HALVES: Run = run("r-halves", 70, || with_rtt(CHANGE, ms(50)));
+static R_TEN: Run = run("r-10-ms", 40, || with_rtt(0, ms(10)));
+static R_TENTH: Run = run("r-100-us", 40, || with_rtt(0, Duration::from_micros(100)));
 
 /// Twenty large packets a second: a session may bound its reports to a share of what it receives.
-static R_UNKNOWN: Run = Run::new("r-unknown", packets_of(4_500), ms(1_500), || told(0, ms(0)));
+static R_UNKNOWN: Run = Run::new("r-unknown", packets_of(4_500), ms(1_500), || {
+    with_rtt(0, ms(0))
+});
 
 /// The sender gets one report, and keeps its rate for four of its own round trips.
 static R_SIXTEEN: Run = Run::new("r-16-s", packets_of(SIZE), ms(2_100), || {
-    told(0, ms(16_000))
+    with_rtt(0, ms(16_000))
 });
 
 /// Tells the receiver this R from a packet on.
-fn told(from: usize, rtt: Duration) -> Script {
+fn with_rtt(from: usize, rtt: Duration) -> Script {
     on_data(move |index, data| {
         if index >= from {
             data.rtt_micros = rtt.as_micros() as u32;

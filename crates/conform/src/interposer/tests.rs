@@ -126,7 +126,7 @@ fn a_goodbye_goes_to_each_side_in_the_name_of_the_other_and_ends_all() {
     hand_in(&mut interposer, at(0), SENDER, &data(0, 0));
     hand_in(&mut interposer, at(0), RECEIVER, &report(0, ms(0)));
     interposer.say_goodbye(at(1));
-    let mut told: Vec<_> = drain(&mut interposer, at(1))
+    let mut statuses: Vec<_> = drain(&mut interposer, at(1))
         .into_iter()
         .map(|(to, datagram)| {
             let packets = Packets::parse(&datagram).unwrap();
@@ -137,9 +137,9 @@ fn a_goodbye_goes_to_each_side_in_the_name_of_the_other_and_ends_all() {
             (to, leaving)
         })
         .collect();
-    told.sort();
+    statuses.sort();
     let expected = [(address(SENDER), Some(2)), (address(RECEIVER), Some(1))];
-    assert_eq!(told, expected);
+    assert_eq!(statuses, expected);
     hand_in(&mut interposer, at(2), SENDER, &data(1, 2));
     assert_eq!(interposer.poll_timeout(), None);
     assert_eq!(interposer.log().data.len(), 1);

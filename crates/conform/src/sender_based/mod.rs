@@ -1,7 +1,7 @@
-//! Sender-based mode: receivers report which packets came, senders compute p and X_recv of it.
+//! Sender-based mode: receivers report arrivals, and senders compute p and X_recv from them.
 //!
 //! The same list for each format, `S.<format>-<n>`: RFC 8888 (`ccfb`), transport-wide feedback (`twcc`) and
-//! the `light` paper's SACK vector (`sack`). The sections quoted are those of RFC 5348 that a sender with such
+//! the `light` paper's SACK vector (`sack`). The quoted sections are sections of RFC 5348 that a sender with such
 //! reports must still fulfil, and of RFC 8888.
 
 mod path;

@@ -1,4 +1,4 @@
-//! The path of these runs, and what a log tells about it.
+//! The path of these runs, and readings of its log.
 
 use std::time::Duration;
 
@@ -149,13 +149,13 @@ pub(super) fn claims(log: &Log) -> Vec<Claim> {
         return Vec::new();
     };
     let mut claims = Vec::new();
-    for told in &log.told {
-        let first = usize::from(told.reported.first.wrapping_sub(start));
+    for report in &log.arrivals {
+        let first = usize::from(report.reported.first.wrapping_sub(start));
         claims.extend(
             (first..)
-                .zip(&told.reported.statuses)
+                .zip(&report.reported.statuses)
                 .map(|(packet, status)| Claim {
-                    at: told.at,
+                    at: report.at,
                     packet,
                     status: *status,
                 }),

@@ -1,4 +1,4 @@
-//! What a receiver reports, against what came.
+//! Compares the reports of a receiver with the packets that arrived.
 
 use std::collections::BTreeSet;
 
@@ -25,23 +25,30 @@ fn is_arrival(claim: &Claim) -> bool {
 
 pub(super) fn unreported(e: &Evidence<'_>) -> Outcome {
     let (log, claims) = (e.log(), claims(e.log()));
-    let end = log.told.last().map_or(Instant::ZERO, |told| told.at);
+    let end = log
+        .arrivals
+        .last()
+        .map_or(Instant::ZERO, |report| report.at);
     let patience = ROUND_TRIP * 2 + e.pick(ms(0), ms(50));
-    let mut first_told = vec![None; log.data.len()];
+    let mut first_reported = vec![None; log.data.len()];
     for claim in claims.iter().filter(|claim| is_arrival(claim)) {
-        if let Some(told) = first_told.get_mut(claim.packet) {
-            *told = told.or(Some(claim.at));
+        if let Some(first) = first_reported.get_mut(claim.packet) {
+            *first = first.or(Some(claim.at));
         }
     }
     let mut all = 0;
-    let late = log.data.iter().zip(first_told).filter(|(record, told)| {
-        let due = record
-            .delivered
-            .map(|at| at + patience)
-            .filter(|due| *due <= end);
-        all += usize::from(due.is_some());
-        due.is_some_and(|due| told.is_none_or(|told| told > due))
-    });
+    let late = log
+        .data
+        .iter()
+        .zip(first_reported)
+        .filter(|(record, first)| {
+            let due = record
+                .delivered
+                .map(|at| at + patience)
+                .filter(|due| *due <= end);
+            all += usize::from(due.is_some());
+            due.is_some_and(|due| first.is_none_or(|first| first > due))
+        });
     let late = late.count();
     none(late, all)
 }
@@ -75,8 +82,8 @@ pub(super) fn concealed(e: &Evidence<'_>) -> Outcome {
 }
 
 pub(super) fn passed_over(e: &Evidence<'_>) -> Outcome {
-    let told = &e.log().told;
-    let gap = |pair: &[crate::log::Told]| {
+    let reports = &e.log().arrivals;
+    let gap = |pair: &[crate::log::ArrivalRecord]| {
         let end = pair[0]
             .reported
             .first
@@ -84,17 +91,16 @@ pub(super) fn passed_over(e: &Evidence<'_>) -> Outcome {
         let gap = pair[1].reported.first.wrapping_sub(end).cast_signed();
         usize::try_from(gap).unwrap_or(0)
     };
-    none(told.windows(2).map(gap).sum(), told.len().saturating_sub(1))
+    none(
+        reports.windows(2).map(gap).sum(),
+        reports.len().saturating_sub(1),
+    )
 }
 
 pub(super) fn longest_wait(e: &Evidence<'_>) -> Outcome {
     // The first packets are a second apart, before the sender knows a round trip.
-    let told = e
-        .log()
-        .told
-        .iter()
-        .filter(|told| told.at > Instant::from_secs(2));
-    let times: Vec<Instant> = told.map(|told| told.at).collect();
+    let times = e.log().arrivals.iter().map(|report| report.at);
+    let times: Vec<Instant> = times.filter(|at| *at > Instant::from_secs(2)).collect();
     let waits = times
         .windows(2)
         .map(|pair| (pair[1] - pair[0]).as_secs_f64() * 1e3);
@@ -108,12 +114,12 @@ pub(super) fn at_once(e: &Evidence<'_>) -> Outcome {
     let (log, lost) = (e.log(), 4 * PERIOD - 1);
     let third = log.data.get(lost + 3).and_then(|record| record.delivered);
     let claims = claims(log);
-    let told = claims.iter().find(|claim| {
+    let report = claims.iter().find(|claim| {
         claim.packet == lost && claim.status == PacketStatus::Missing && Some(claim.at) >= third
     });
-    let waited = told
+    let waited = report
         .zip(third)
-        .map(|(told, third)| (told.at - third).as_secs_f64() * 1e3);
+        .map(|(report, third)| (report.at - third).as_secs_f64() * 1e3);
     within(waited, 0.0, e.pick(0.001, 15.0))
 }
 
@@ -137,7 +143,7 @@ pub(super) fn time_error(e: &Evidence<'_>, resolution: f64) -> Outcome {
 }
 
 pub(super) fn wrong_marks(e: &Evidence<'_>) -> Outcome {
-    let told: Vec<(usize, bool)> = claims(e.log())
+    let marks: Vec<(usize, bool)> = claims(e.log())
         .iter()
         .filter_map(|claim| match claim.status {
             PacketStatus::Arrived { ecn, .. } => Some((claim.packet, ecn.is_marked())),
@@ -145,9 +151,9 @@ pub(super) fn wrong_marks(e: &Evidence<'_>) -> Outcome {
         })
         .collect();
     let is_marked = |packet: usize| packet % PERIOD == PERIOD - 1;
-    let wrong = told
+    let wrong = marks
         .iter()
         .filter(|(packet, marked)| is_marked(*packet) != *marked);
-    let right = told.iter().filter(|(_, marked)| *marked);
+    let right = marks.iter().filter(|(_, marked)| *marked);
     none(wrong.count(), right.count())
 }

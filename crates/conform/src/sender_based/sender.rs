@@ -1,4 +1,4 @@
-//! What a sender makes of reports: the rate at which packets leave.
+//! Judges how a sender responds to reports: the rate at which packets leave.
 
 use tfrc::equation;
 use tfrc::time::Instant;
@@ -9,10 +9,10 @@ use crate::check::{Evidence, Outcome, between, close, ms, ratio};
 use crate::log::Log;
 
 /// From then on the average has forgotten slow start.
-const SETTLED: Instant = Instant::from_secs(10);
+const SETTLED_AT: Instant = Instant::from_secs(10);
 
 fn settled_rate(log: &Log) -> Option<f64> {
-    log.sending_rate(SETTLED, Instant::MAX)
+    log.sending_rate(SETTLED_AT, Instant::MAX)
 }
 
 fn over_plain(e: &Evidence<'_>) -> Option<f64> {

@@ -1,4 +1,4 @@
-//! What an experiment's file says: what is run, what is drawn, what is held to what.
+//! The content of an experiment file: scenario, figure and checks.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -137,7 +137,7 @@ pub struct PanelDefinition {
     /// A map tells below each value how sure it is: half the width of its interval.
     #[serde(default)]
     pub intervals: bool,
-    /// The values that the ends of a map's colours stand for; those of the data unless given.
+    /// The values at the ends of a map's colours; the extremes of the data unless given.
     pub colour_range: Option<[f64; 2]>,
 }
 
@@ -284,7 +284,7 @@ impl Definition {
             format!("metric {name}: it follows from others, so that no seed has it")
         });
         let derived: Vec<String> = derived.collect();
-        let told = |kind: &str, wanted: &str, there: &BTreeSet<&str>| {
+        let problem = |kind: &str, wanted: &str, there: &BTreeSet<&str>| {
             let there = there.iter().copied();
             let nearest = nearest(wanted, there)
                 .map_or_else(String::new, |name| format!(": the nearest is {name}"));
@@ -292,14 +292,14 @@ impl Definition {
         };
         let curves = panels
             .filter(|name| !groups.contains(name))
-            .map(|name| told("curves", name, &groups));
+            .map(|name| problem("curves", name, &groups));
         let metrics = checks
             .chain(self.quoted())
             .filter(|name| !names.contains(name))
-            .map(|name| told("metric", name, &names));
+            .map(|name| problem("metric", name, &names));
         let lost = |name: &&String| !names.iter().any(|known| known.starts_with(name.as_str()));
         let required = self.requires.iter().filter(lost);
-        let required = required.map(|name| told("metric", name, &names));
+        let required = required.map(|name| problem("metric", name, &names));
         curves.chain(metrics).chain(required).chain(derived).next()
     }
 }

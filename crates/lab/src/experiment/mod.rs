@@ -152,7 +152,7 @@ impl Definition {
         let mut definition: Self = toml::from_str(text).map_err(|error| {
             let part = error.span().unwrap_or(0..text.len());
             let at = part.start.min(text.len());
-            wrong(at, place::key_of(text, &part), told(&error))
+            wrong(at, place::key_of(text, &part), message(&error))
         })?;
         let folder = file.parent().unwrap_or(Path::new(""));
         let read = |id: &str| read_scenario(folder, id);
@@ -170,7 +170,7 @@ impl Definition {
         half: ClockKind,
         settings: &[String],
     ) -> Result<Self, String> {
-        let mut root: toml::Table = toml::from_str(text).map_err(|error| told(&error))?;
+        let mut root: toml::Table = toml::from_str(text).map_err(|error| message(&error))?;
         if half == ClockKind::Real {
             let own = root.get("real").and_then(toml::Value::as_table).cloned();
             scenario(&mut root)?.extend(own.unwrap_or_default());
@@ -178,7 +178,7 @@ impl Definition {
         for setting in settings {
             change(&mut root, setting)?;
         }
-        let mut definition: Self = root.try_into().map_err(|error| told(&error))?;
+        let mut definition: Self = root.try_into().map_err(|error| message(&error))?;
         let read = |id: &str| read_scenario(folder, id);
         definition
             .complete(folder, &read, half)
@@ -230,7 +230,7 @@ fn change(root: &mut toml::Table, setting: &str) -> Result<(), String> {
 }
 
 /// What the reader says in one line, and of what it expects no more than who writes a file knows.
-fn told(error: &toml::de::Error) -> String {
+fn message(error: &toml::de::Error) -> String {
     let words: Vec<&str> = error.message().split_whitespace().collect();
     let line = words.join(" ");
     let Some((wrong, kind)) = line.rsplit_once(", expected ") else {

@@ -1,4 +1,4 @@
-//! Where in an experiment's file something stands.
+//! Finds the place of a key or value in an experiment file.
 
 use std::ops::Range;
 
@@ -85,8 +85,8 @@ fn innermost(table: &DeTable<'_>, part: &Range<usize>) -> Option<String> {
     table.iter().find_map(|(name, value)| {
         let mut around = [name.span(), value.span()].into_iter();
         let is_here = around.any(|span| span.start <= part.start && part.end <= span.end);
-        let told = || is_here.then(|| name.get_ref().to_string());
-        below(value, part).or_else(told)
+        let key = || is_here.then(|| name.get_ref().to_string());
+        below(value, part).or_else(key)
     })
 }
 

@@ -33,7 +33,7 @@ impl Prose {
     }
 
     /// The text with what stands for each quote in its place.
-    pub fn told(&self, value: impl Fn(&Quote) -> String) -> String {
+    pub fn fill_in(&self, value: impl Fn(&Quote) -> String) -> String {
         let pieces = self.0.iter().map(|piece| match piece {
             Piece::Said(text) => text.clone(),
             Piece::Quoted(quote) => value(quote),
@@ -87,8 +87,8 @@ mod tests {
     fn a_text_quotes_metrics_and_has_braces_where_they_are_doubled() {
         let prose = prose("{a} of {b ±}, {{c={{d}}}}.").unwrap();
         assert_eq!(prose.quoted().collect::<Vec<_>>(), ["a", "b"]);
-        let told = prose.told(|quote| format!("{} {}", quote.metric, quote.with_interval));
-        assert_eq!(told, "a false of b true, {c={d}}.");
+        let fill_in = prose.fill_in(|quote| format!("{} {}", quote.metric, quote.with_interval));
+        assert_eq!(fill_in, "a false of b true, {c={d}}.");
     }
 
     #[test]

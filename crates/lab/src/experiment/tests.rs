@@ -1,7 +1,8 @@
 //! Files that are read, and files that are refused.
 
+mod flow_parameters;
+
 use super::*;
-use std::collections::BTreeSet;
 
 const SOUND: &str = r#"paper = "sigcomm"
 figure = "figure 19"
@@ -49,39 +50,48 @@ fn a_sound_file_is_read() {
 
 #[test]
 fn an_error_names_file_line_key_and_what_would_be_right() {
-    let told = error(&with("\"85ms\"", "\"85\""));
-    assert!(told.starts_with("experiments/e.toml:8: rtt: "), "{told}");
-    assert!(told.contains("such as \"50ms\""), "{told}");
-
-    let told = error(&with("lost_one_in", "lost_one_out"));
-    assert!(told.starts_with("experiments/e.toml:10: "), "{told}");
+    let message = error(&with("\"85ms\"", "\"85\""));
     assert!(
-        told.contains("lost_one_out") && told.contains("`lost_one_in`"),
-        "{told}"
+        message.starts_with("experiments/e.toml:8: rtt: "),
+        "{message}"
+    );
+    assert!(message.contains("such as \"50ms\""), "{message}");
+
+    let message = error(&with("lost_one_in", "lost_one_out"));
+    assert!(message.starts_with("experiments/e.toml:10: "), "{message}");
+    assert!(
+        message.contains("lost_one_out") && message.contains("`lost_one_in`"),
+        "{message}"
     );
 
-    let told = error(&with("packet = \"1000B\"\n", ""));
-    assert!(told.starts_with("experiments/e.toml:7: "), "{told}");
-    assert!(told.contains("packet"), "{told}");
+    let message = error(&with("packet = \"1000B\"\n", ""));
+    assert!(message.starts_with("experiments/e.toml:7: "), "{message}");
+    assert!(message.contains("packet"), "{message}");
 }
 
 #[test]
 fn an_impossible_number_is_an_error_at_load() {
-    let told = error(&with("\"85ms\"", "\"0s\""));
-    assert_eq!(told, "experiments/e.toml:8: rtt: rtt must be above 0");
-    let told = error(&with("low = 0.08", "low = 0.2"));
-    assert!(told.starts_with("experiments/e.toml:22: "), "{told}");
-    let told = error(&with("low = 0.08\nhigh = 0.15\n", ""));
-    assert!(told.contains("a check needs low, high or both"), "{told}");
-    let told = error(&with("takes = \"1s\"", "takes = \"1s\"\nseeds = 0"));
-    assert_eq!(told, "experiments/e.toml:6: seeds: from 1 to 1000 seeds");
+    let message = error(&with("\"85ms\"", "\"0s\""));
+    assert_eq!(message, "experiments/e.toml:8: rtt: rtt must be above 0");
+    let message = error(&with("low = 0.08", "low = 0.2"));
+    assert!(message.starts_with("experiments/e.toml:22: "), "{message}");
+    let message = error(&with("low = 0.08\nhigh = 0.15\n", ""));
+    assert!(
+        message.contains("a check needs low, high or both"),
+        "{message}"
+    );
+    let message = error(&with("takes = \"1s\"", "takes = \"1s\"\nseeds = 0"));
+    assert_eq!(message, "experiments/e.toml:6: seeds: from 1 to 1000 seeds");
 }
 
 #[test]
 fn a_brace_that_is_not_closed_is_an_error_at_load() {
-    let told = error(&with("takes = ", "notes = \"{increase\"\ntakes = "));
-    assert!(told.starts_with("experiments/e.toml:5: notes: "), "{told}");
-    assert!(told.contains("quotes metrics as {metric}"), "{told}");
+    let message = error(&with("takes = ", "notes = \"{increase\"\ntakes = "));
+    assert!(
+        message.starts_with("experiments/e.toml:5: notes: "),
+        "{message}"
+    );
+    assert!(message.contains("quotes metrics as {metric}"), "{message}");
 }
 
 #[test]
@@ -120,10 +130,10 @@ y_range = [0.0, 1.0]
 [[check]]
 name = "utilisation_a"
 low = 0.5
-source = "ours"
+source = "Evenkeel"
 "#;
     assert!(Definition::read(Path::new("e.toml"), bottlenecks).is_ok());
-    for (from, to, told) in [
+    for (from, to, expected) in [
         (
             "packets = 8",
             "packets = 0",
@@ -179,9 +189,9 @@ source = "ours"
         ("takes = ", "takes ", "5: key with no value"),
     ] {
         assert!(bottlenecks.contains(from), "{from}");
-        let told_is = error(&bottlenecks.replacen(from, to, 1));
-        let wanted = format!("experiments/e.toml:{told}");
-        assert!(told_is.starts_with(&wanted), "{told_is}\nnot {wanted}");
+        let message = error(&bottlenecks.replacen(from, to, 1));
+        let wanted = format!("experiments/e.toml:{expected}");
+        assert!(message.starts_with(&wanted), "{message}\nnot {wanted}");
     }
 }
 
@@ -207,19 +217,19 @@ fn the_real_half_is_the_scenario_with_what_the_test_bed_changes() {
         ("e-real", ClockKind::Real)
     );
     assert!(format!("{:?}", real.definition.scenario).contains("until: Time(20s)"));
-    let told = experiment("[real]\nspeed = 3\n")
+    let message = experiment("[real]\nspeed = 3\n")
         .real()
         .unwrap_err()
         .to_string();
     assert!(
-        told.starts_with("e: [real]: ") && told.contains("speed"),
-        "{told}"
+        message.starts_with("e: [real]: ") && message.contains("speed"),
+        "{message}"
     );
 }
 
 #[test]
 fn each_half_is_held_to_its_own_checks() {
-    let own = "[[check]]\nname = \"late\"\nhigh = 1.0\nclock = \"real\"\nsource = \"ours\"\n";
+    let own = "[[check]]\nname = \"late\"\nhigh = 1.0\nclock = \"real\"\nsource = \"Evenkeel\"\n";
     let text = with("[[panel]]", &format!("[real]\n\n{own}\n[[panel]]"));
     let text = text.replace("low = 0.08", "clock = \"virtual\"\nlow = 0.08");
     let names = |half: ClockKind| {
@@ -330,161 +340,4 @@ fn a_check_of_every_seed_has_one_bound_and_one_metric() {
             "{wrong}"
         );
     }
-}
-
-/// Every kind of scenario in which a flow of TFRC runs, by an experiment of it, and where it has its settings.
-const WORLDS: &[(&str, &str)] = &[
-    ("sigcomm-fig02", "tfrc"),
-    ("sigcomm-fig03", "tfrc"),
-    ("sigcomm-fig06", "flows.tfrc"),
-    ("sigcomm-fig09", "flows.tfrc"),
-    ("sigcomm-fig12", "flows.tfrc"),
-    ("sigcomm-fig18", "flows.tfrc"),
-    ("sigcomm-fig19", "tfrc"),
-    ("sigcomm-fig20", "tfrc"),
-    ("sigcomm-tab25", "tfrc"),
-    ("thesis-fig5-3", "tfrc"),
-    ("thesis-fig5-25", "tfrc"),
-    ("thesis-fig7-2", "tfrc"),
-    ("suitability-map", "tfrc"),
-    ("filler", "tfrc"),
-    ("vod-tab1", "tfrc"),
-    ("rmcat-5-1", "tfrc"),
-    ("light-fig9", "tfrc"),
-    ("light-selfish", "tfrc"),
-    ("compare-controllers", "flows.tfrc"),
-    ("feedback-compare", "tfrc"),
-    ("feedback-cost", "tfrc"),
-    ("hdtv-feedback", "tfrc"),
-];
-
-#[test]
-fn every_flow_of_tfrc_takes_an_edition_and_t_rto() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
-    for (id, table) in WORLDS {
-        let load = |setting: &str| {
-            let setting = format!("{table}.{setting}");
-            Experiment::load(&folder.join(format!("{id}.toml")), &[setting])
-        };
-        for setting in ["edition=rfc3448", "t_rto=at-least-1s", "t_rto=rfc6298"] {
-            let loaded = load(setting);
-            assert!(loaded.is_ok(), "{id}: {}", loaded.unwrap_err());
-        }
-        assert!(load("t_rto=5R").is_err(), "{id}");
-    }
-}
-
-/// A wrong value of a parameter, and what its refusal says.
-struct WrongParameter {
-    key: &'static str,
-    value: toml::Value,
-    refusals: &'static [&'static str],
-}
-
-fn wrong_parameters() -> Vec<WrongParameter> {
-    let tfrc = |key: &str, value: toml::Value| {
-        let table = toml::Table::from_iter([(key.to_owned(), value)]);
-        toml::Value::Table(table)
-    };
-    vec![
-        WrongParameter {
-            key: "packet",
-            value: "40B".into(),
-            refusals: &[
-                "packet is 40 B and must be from 41 B to 65000 B",
-                "packet is 40 B and must be from 200 B to 65000 B",
-                "packet is 40 B and must be from 1344 B to 65000 B",
-            ],
-        },
-        WrongParameter {
-            key: "packet",
-            value: "100kB".into(),
-            refusals: &[
-                "packet is 100000 B and must be from 41 B to 65000 B",
-                "packet is 100000 B and must be from 200 B to 65000 B",
-                "packet is 100000 B and must be from 1344 B to 65000 B",
-            ],
-        },
-        WrongParameter {
-            key: "tfrc",
-            value: tfrc("rtt_weight", 5.0.into()),
-            refusals: &["rtt_weight is 5 and must be from 0.001 to 1"],
-        },
-        WrongParameter {
-            key: "tfrc",
-            value: tfrc("rtt_weight", f64::NAN.into()),
-            refusals: &["rtt_weight is NaN and must be from 0.001 to 1"],
-        },
-        WrongParameter {
-            key: "tfrc",
-            value: tfrc("report_quarters", 0.into()),
-            refusals: &["report_quarters is 0 and must be 1 or more"],
-        },
-    ]
-}
-
-/// The paths of all tables within a value, and of the value itself.
-fn tables(value: &toml::Value, path: &[String]) -> Vec<Vec<String>> {
-    let inner = |(key, value): (String, &toml::Value)| tables(value, &[path, &[key]].concat());
-    match value {
-        toml::Value::Table(table) => {
-            let entries = table.iter().map(|(key, value)| (key.clone(), value));
-            let inner = entries.flat_map(inner);
-            [path.to_vec()].into_iter().chain(inner).collect()
-        }
-        toml::Value::Array(array) => {
-            let entries = array.iter().enumerate();
-            let entries = entries.map(|(index, value)| (index.to_string(), value));
-            entries.flat_map(inner).collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
-fn table_at<'a>(value: &'a mut toml::Value, path: &[String]) -> &'a mut toml::Table {
-    let step = |value: &'a mut toml::Value, key: &String| match value {
-        toml::Value::Array(array) => &mut array[key.parse::<usize>().unwrap()],
-        other => &mut other[key.as_str()],
-    };
-    path.iter().fold(value, step).as_table_mut().unwrap()
-}
-
-/// Refuses a wrong parameter before a flow does. The types admit each value, so a table that cannot be read with it lacks the
-/// parameter.
-#[test]
-fn wrong_flow_parameters_are_refused_in_every_scenario() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
-    let mut refused = BTreeSet::new();
-    let mut unexpected = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let file = entry.unwrap().path();
-        if file.extension().is_none_or(|extension| extension != "toml") {
-            continue;
-        }
-        let text = std::fs::read_to_string(&file).unwrap();
-        let definition: toml::Value = toml::from_str(&text).unwrap();
-        let kinds = definition["scenario"].as_table().unwrap();
-        let (kind, scenario) = kinds.iter().next().unwrap();
-        let paths = tables(scenario, &["scenario".to_owned(), kind.clone()]);
-        for wrong in wrong_parameters() {
-            for path in &paths {
-                let mut changed = definition.clone();
-                table_at(&mut changed, path).insert(wrong.key.to_owned(), wrong.value.clone());
-                let Ok(definition) = changed.try_into::<Definition>() else {
-                    continue;
-                };
-                let refusal = definition.scenario.verify().map_err(|it| it.to_string());
-                let is_expected = |told: &String| wrong.refusals.contains(&told.as_str());
-                if refusal.as_ref().is_err_and(is_expected) {
-                    refused.insert((kind.clone(), wrong.key));
-                } else {
-                    unexpected.push(format!("{}.{}: {refusal:?}", path.join("."), wrong.key));
-                }
-            }
-        }
-    }
-    assert!(unexpected.is_empty(), "{unexpected:#?}");
-    let count = |key| refused.iter().filter(|(_, of)| *of == key).count();
-    // A kind that no longer appears here has lost its check or its experiment.
-    assert_eq!(["packet", "tfrc"].map(count), [21, 23], "{refused:?}");
 }

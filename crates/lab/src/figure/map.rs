@@ -23,7 +23,7 @@ const DARK: f64 = 0.45;
 const KEY: f64 = 64.0;
 const KEY_STEPS: usize = 32;
 /// The height of letters in cells: three digits and a point fit into a tenth of a panel.
-const SMALL: f64 = 8.0;
+const CELL_LETTER_HEIGHT: f64 = 8.0;
 
 /// Draws the cells of `curves`, each a row from below, with the names of rows and columns. The legend
 /// stands at `top`.
@@ -60,15 +60,16 @@ pub(super) fn draw_map(
             let x = left + column as f64 * width;
             let (colour, letters) = scale.colours(point.y.mean);
             rectangle(out, [x, y], [width, height], &colour);
-            let attributes =
-                format!("text-anchor=\"middle\" font-size=\"{SMALL}\" fill=\"{letters}\"");
+            let attributes = format!(
+                "text-anchor=\"middle\" font-size=\"{CELL_LETTER_HEIGHT}\" fill=\"{letters}\""
+            );
             let half = point.y.half_width.filter(|_| panel.intervals);
             let half = half.map(|half| format!("± {}", short(half)));
             let lines = [Some(short(point.y.mean)), half].into_iter().flatten();
             let above = lines.clone().count() as f64 / 2.0 - 0.5;
             for (line, value) in lines.enumerate() {
-                let middle = y + height / 2.0 + (line as f64 - above) * (SMALL + 2.0);
-                let baseline = middle + SMALL / 3.0;
+                let middle = y + height / 2.0 + (line as f64 - above) * (CELL_LETTER_HEIGHT + 2.0);
+                let baseline = middle + CELL_LETTER_HEIGHT / 3.0;
                 text(out, x + width / 2.0, baseline, &attributes, &value);
             }
         }
@@ -96,7 +97,7 @@ impl Scale {
         Self { from, to }
     }
 
-    /// The colour of a value, and that of letters on it; white where there is none.
+    /// The colour of a value, and the colour of letters on it; white where there is none.
     fn colours(&self, value: f64) -> (String, &'static str) {
         if !value.is_finite() {
             return ("#ffffff".to_owned(), "#000000");
@@ -188,7 +189,7 @@ mod tests {
             ("400", &[(3.5, 0.5), (20.0, 99.6)]),
         ];
         let figure = map("", &rows);
-        let told = [
+        let labels = [
             "12.3",
             ">100<",
             ">0.5<",
@@ -201,7 +202,7 @@ mod tests {
             ">3.5<",
             ">20<",
         ];
-        for text in told {
+        for text in labels {
             assert!(figure.contains(text), "{text}: {figure}");
         }
         // Rows begin below.

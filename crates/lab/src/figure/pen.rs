@@ -1,4 +1,4 @@
-//! What a figure is drawn with: lines, marks and letters as SVG, with coordinates in its units.
+//! Draws lines, marks and letters of a figure as SVG, in units of its axes.
 
 use std::fmt::Write as _;
 

@@ -13,8 +13,8 @@ use crate::findings::{Curve, Findings};
 const WIDTH: f64 = 340.0;
 /// Of the plot itself.
 const PLOT_HEIGHT: f64 = 170.0;
-const LEFT: f64 = 52.0;
-const RIGHT: f64 = 12.0;
+const MARGIN_LEFT: f64 = 52.0;
+const MARGIN_RIGHT: f64 = 12.0;
 const TOP: f64 = 6.0;
 /// Tick labels and the axis label.
 const BOTTOM: f64 = 40.0;
@@ -32,7 +32,7 @@ pub(crate) fn columns(panels: usize) -> usize {
     if panels > ONE_COLUMN { 2 } else { 1 }
 }
 
-/// The figure of an experiment. `id` keeps its names apart from those of others on one page.
+/// The figure of an experiment. `id` distinguishes its names from the names of other figures on one page.
 pub fn draw(id: &str, title: &str, panels: &[PanelDefinition], findings: &Findings) -> String {
     let columns = columns(panels.len());
     let mut body = String::new();
@@ -79,7 +79,7 @@ impl Sketch<'_> {
     fn draw(&self, out: &mut String) -> f64 {
         let mut top = self.top + TOP;
         if !self.panel.title.is_empty() {
-            let x = self.left + LEFT;
+            let x = self.left + MARGIN_LEFT;
             text(
                 out,
                 x,
@@ -100,9 +100,9 @@ impl Sketch<'_> {
             "<clipPath id=\"{}\"><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/></clipPath>\n\
              <g clip-path=\"url(#{})\">",
             self.clip,
-            at(self.left + LEFT),
+            at(self.left + MARGIN_LEFT),
             at(top),
-            at(WIDTH - LEFT - RIGHT),
+            at(WIDTH - MARGIN_LEFT - MARGIN_RIGHT),
             at(PLOT_HEIGHT),
             self.clip
         );
@@ -115,7 +115,7 @@ impl Sketch<'_> {
 
     /// Draws the panel as a map from there on, and tells where it ends.
     fn map(&self, out: &mut String, top: f64) -> f64 {
-        let across = [self.left + LEFT, self.left + WIDTH - RIGHT];
+        let across = [self.left + MARGIN_LEFT, self.left + WIDTH - MARGIN_RIGHT];
         let plot = [top + LINE + 3.0, top + LINE + 3.0 + PLOT_HEIGHT];
         draw_map(out, self.panel, self.curves, across, top, plot);
         self.name_axes(out, across, plot);
@@ -124,7 +124,7 @@ impl Sketch<'_> {
 
     fn axes(&self, up: [f64; 2]) -> (Axis, Axis) {
         let points = || self.curves.iter().flat_map(|curve| &curve.points);
-        let across = [self.left + LEFT, self.left + WIDTH - RIGHT];
+        let across = [self.left + MARGIN_LEFT, self.left + WIDTH - MARGIN_RIGHT];
         let panel = self.panel;
         let xs = points().map(|point| point.x);
         let x = Axis::new(panel.x_range, xs, panel.log.x(), false, across);
@@ -145,11 +145,11 @@ impl Sketch<'_> {
         if self.curves.len() < 2 {
             return top;
         }
-        let (mut x, mut y) = (self.left + LEFT, top);
+        let (mut x, mut y) = (self.left + MARGIN_LEFT, top);
         for (index, curve) in self.curves.iter().enumerate() {
             let width = KEY + 5.0 + curve.name.chars().count() as f64 * LETTER + 10.0;
-            if x + width > self.left + WIDTH && x > self.left + LEFT {
-                (x, y) = (self.left + LEFT, y + LINE);
+            if x + width > self.left + WIDTH && x > self.left + MARGIN_LEFT {
+                (x, y) = (self.left + MARGIN_LEFT, y + LINE);
             }
             let (look, middle) = (Look::of(index), y + FONT / 2.0);
             if self.panel.style != Style::Points {

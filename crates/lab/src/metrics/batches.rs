@@ -2,7 +2,7 @@
 
 use super::{Estimate, deviation, mean, student_95};
 
-/// The mean of one series over that of another, and the 90 % interval of that ratio by the means of batches.
+/// The ratio of the means of two series, and the 90 % interval of that ratio by the means of batches.
 ///
 /// Each pair of values is what both had in one batch: a part of a run, as long as all others. Batches must be longer than
 /// the flows remember, so that one says little of the next; then the distances of the pairs from the ratio, `x - ratio·y`,

@@ -15,7 +15,7 @@ pub fn jain(throughputs: &[f64]) -> f64 {
     sum * sum / (throughputs.len() as f64 * squares)
 }
 
-/// T1: the mean throughput of flows of a protocol over that of the TCP flows beside them; below 1 it
+/// T1: the mean throughput of flows of a protocol over the mean throughput of the TCP flows beside them; below 1 it
 /// is friendly (`light` equation 4).
 pub fn friendliness(throughputs: &[f64], tcp: &[f64]) -> f64 {
     mean(throughputs) / mean(tcp)

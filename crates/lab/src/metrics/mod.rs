@@ -1,4 +1,4 @@
-//! What is measured, each defined once.
+//! The metrics, each defined once.
 //!
 //! | Metric | Symbol | Source |
 //! |---|---|---|

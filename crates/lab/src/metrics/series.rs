@@ -72,7 +72,7 @@ pub fn mean_increase(values: &[f64]) -> f64 {
     }
 }
 
-/// The mean of the second half less that of the first: what grows without bound shows here.
+/// The mean of the second half less the mean of the first: unbounded growth shows here.
 pub fn growth(values: &[f64]) -> f64 {
     let (earlier, later) = values.split_at(values.len() / 2);
     mean(later) - mean(earlier)

@@ -1,4 +1,4 @@
-//! The flows of a network: what they speak, and when and where they run.
+//! The flows of a network: their protocols, places and times.
 
 use evenkeel_link::Random;
 use evenkeel_sim::{GapFrom, Traffic, WebConfig, WebReceiver, WebSender};
@@ -72,7 +72,7 @@ pub(crate) enum Speaks {
 pub(crate) struct Member {
     pub(crate) speaks: Speaks,
     pub(crate) stacks: Stacks,
-    /// Its data goes against that of the others.
+    /// Its data flows in the opposite direction.
     pub(crate) reverse: bool,
     /// Round-trip time with empty queues.
     pub(crate) rtt: Duration,

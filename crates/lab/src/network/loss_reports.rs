@@ -13,8 +13,8 @@ pub struct LossReports {
     count: u64,
 }
 
-/// Reports of the first flow that are nearer to the one before are left out of its curve.
-const APART: Duration = Duration::from_millis(50);
+/// The curve of the first flow leaves out reports that follow the one before sooner than this.
+const MIN_SPACING: Duration = Duration::from_millis(50);
 
 impl LossReports {
     /// Nothing yet. The mean is to be over reports between these instants.
@@ -39,7 +39,7 @@ impl LossReports {
             self.sum += p;
             self.count += 1;
         }
-        if flow == 0 && self.reported.is_none_or(|last| now - last >= APART) {
+        if flow == 0 && self.reported.is_none_or(|last| now - last >= MIN_SPACING) {
             self.reported = Some(now);
             self.first.push((now.as_secs_f64(), p));
         }
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn the_mean_is_of_all_flows_while_it_is_measured_and_the_curve_of_the_first() {
-        let mut told = LossReports::new([1, 2].map(Instant::from_secs));
+        let mut reports = LossReports::new([1, 2].map(Instant::from_secs));
         for (flow, millis, p) in [
             (0, 900, 0.5),
             (0, 1_000, 0.1),
@@ -70,11 +70,11 @@ mod tests {
             (1, 1_999, 0.3),
             (1, 2_000, 0.7),
         ] {
-            told.record(flow, Instant::from_millis(millis), p);
+            reports.record(flow, Instant::from_millis(millis), p);
         }
-        assert!((told.mean() - 0.2).abs() < 1e-12);
-        assert_eq!(told.first, [(0.9, 0.5), (1.0, 0.1)]);
-        told.measure([3, 4].map(Instant::from_secs));
-        assert!(told.mean().is_nan());
+        assert!((reports.mean() - 0.2).abs() < 1e-12);
+        assert_eq!(reports.first, [(0.9, 0.5), (1.0, 0.1)]);
+        reports.measure([3, 4].map(Instant::from_secs));
+        assert!(reports.mean().is_nan());
     }
 }

@@ -38,7 +38,7 @@ impl Pace {
         Ok(())
     }
 
-    /// The rate, or that of a whole loop of the trace.
+    /// The rate, or the mean rate of a whole loop of the trace.
     pub(crate) fn mean(&self) -> Rate {
         match self {
             Self::Rate(rate) => rate.0,
@@ -145,8 +145,8 @@ mod tests {
         assert!(refused("{ trace = 'none.trace' }").contains("none.trace: "));
         assert!(refused("{ trace = 'Cargo.toml' }").contains("line 1: not a whole number"));
         for elsewhere in ["/dev/zero", "../lab/Cargo.toml", ""] {
-            let told = refused(&format!("{{ trace = '{elsewhere}' }}"));
-            assert!(told.contains("below the folder"), "{told}");
+            let message = refused(&format!("{{ trace = '{elsewhere}' }}"));
+            assert!(message.contains("below the folder"), "{message}");
         }
     }
 }

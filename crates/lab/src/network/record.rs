@@ -1,4 +1,4 @@
-//! What is seen of a run: what each flow sent, what arrived, and what receivers said.
+//! Records a run: departures and arrivals of each flow, and the reports of receivers.
 
 use evenkeel_sim::{Body, End, FlowId, Observer, Packet, Traffic};
 use tfrc::time::Instant;

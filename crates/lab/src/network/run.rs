@@ -181,12 +181,12 @@ impl Run {
 fn ticks(timer: Duration, rate: Rate) -> Result<DeliveryTrace, RunError> {
     let packets = (rate * timer).as_f64() / DeliveryTrace::OPPORTUNITY.as_f64();
     let tick = format!("{}\n", timer.as_millis());
-    let text = tick.repeat(packets.clamp(1.0, MOST_AT_A_TICK).ceil() as usize);
+    let text = tick.repeat(packets.clamp(1.0, MAX_PER_TICK).ceil() as usize);
     DeliveryTrace::parse(&text).map_err(|error| broken(&error))
 }
 
-/// More than a socket takes at once.
-const MOST_AT_A_TICK: f64 = 10_000.0;
+/// More packets than a socket takes at once.
+const MAX_PER_TICK: f64 = 10_000.0;
 
 /// Refuses a run that ended before its time.
 pub(crate) fn reached(outcome: Outcome, to: Instant) -> Result<(), RunError> {

@@ -32,7 +32,7 @@ pub(crate) fn require_packet_from(least: Bytes, packet: Size) -> Result<(), Impo
 pub(crate) struct Stacks {
     /// Of every data packet, on the wire.
     pub(crate) packet: Size,
-    /// Of those of a TCP beside it: TFRC-SP takes the rate of one.
+    /// The packets of a TCP beside it: TFRC-SP takes the rate of such a TCP.
     pub(crate) tcp_packet: Size,
     pub(crate) tcp: Tcp,
     pub(crate) tfrc: Tfrc,

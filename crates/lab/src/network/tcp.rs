@@ -30,7 +30,7 @@ pub struct Tcp {
     /// Any acknowledgement of new data ends the backing off of the timer, as in ns-2's SACK.
     #[serde(default)]
     pub ends_backoff: bool,
-    /// The window before the first acknowledgement, in packets; that of RFC 3390 unless given.
+    /// The window before the first acknowledgement, in packets; by RFC 3390 unless given.
     #[serde(default)]
     pub initial_window: Option<u32>,
     /// The receiver's window in packets; beyond any path unless given, and on the test bed the kernel's own.
@@ -39,7 +39,7 @@ pub struct Tcp {
     /// Says that its packets may be marked, and heeds marks (RFC 3168).
     #[serde(default)]
     pub ecn: bool,
-    /// On the test bed: the kernel's congestion control, if not that of the variant.
+    /// On the test bed: the kernel's congestion control, if it is not the variant's.
     #[serde(default)]
     pub kernel: Option<Kernel>,
 }

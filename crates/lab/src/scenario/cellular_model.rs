@@ -66,7 +66,7 @@ impl Scenario for CellularModel {
         Ok(sample)
     }
 
-    /// Each statistic of the model over that of the recording.
+    /// Each statistic of the model over the recording's.
     fn derive(&self, findings: &mut Findings) {
         for link in &self.link {
             for what in STATISTICS {

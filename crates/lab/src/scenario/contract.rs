@@ -1,4 +1,4 @@
-//! What every kind of scenario can do.
+//! The contract of every kind of scenario.
 
 use std::fmt;
 use std::path::Path;

@@ -43,7 +43,7 @@ const EDITIONS: [(Edition, &str, &str); 2] = [
     (Edition::Rfc3448, "RFC 3448, as the paper", "_rfc3448"),
 ];
 /// An allowed rate above the steady one by this factor has begun to grow.
-const GROWN: f64 = 1.002;
+const GROWTH_FACTOR: f64 = 1.002;
 
 impl Scenario for EndOfCongestion {
     fn verify(&self) -> Result<(), Impossible> {
@@ -146,7 +146,7 @@ impl EndOfCongestion {
             .ok_or_else(|| RunError::Failed("no report came before the loss ended".into()))?;
         let later = &steps[after..];
         let average = self.lost_one_in as f64;
-        let grows = later.partition_point(|step| step.x <= before * GROWN);
+        let grows = later.partition_point(|step| step.x <= before * GROWTH_FACTOR);
         let discounts = later.partition_point(|step| step.current_interval <= 2.0 * average);
         let time = |index: usize| later.get(index).map_or(f64::NAN, |step| step.t);
         let without = &later[grows.min(discounts)..discounts];

@@ -166,8 +166,8 @@ impl Place {
 
     /// The seed of one of the runs that a seed stands for.
     const fn seed(self, seed: u64, repetition: u32) -> u64 {
-        let again = matches!(self, Self::Again) as u64;
-        seed + (repetition as u64) * 1_000 + again * 1_000_000
+        let offset = matches!(self, Self::Again) as u64;
+        seed + (repetition as u64) * 1_000 + offset * 1_000_000
     }
 }
 
@@ -193,8 +193,8 @@ impl Cell<'_> {
 impl Scenario for FeedbackCompare {
     fn verify(&self) -> Result<(), Impossible> {
         self.tfrc.map_or(Ok(()), |tfrc| tfrc.verify_alone())?;
-        let others = self.formats.iter().all(|format| *format != Feedback::Tfrc);
-        let some = others && !self.formats.is_empty();
+        let sender_based = self.formats.iter().all(|format| *format != Feedback::Tfrc);
+        let some = sender_based && !self.formats.is_empty();
         require(some, "formats", "one or more other than tfrc")?;
         let is_share = (0.0..1.0).contains(&self.tolerance);
         require(is_share, "tolerance", "a share, 0 or more and below 1")?;

@@ -87,9 +87,15 @@ impl Scenario for FeedbackCost {
         let name = format!("{}_{}", format.name(), case.name);
         let mut sample = Sample::default();
         for (metric, value) in [
-            ("overhead_pct", 100.0 * seen.told as f64 / seen.sent as f64),
+            (
+                "overhead_pct",
+                100.0 * seen.report_bytes as f64 / seen.sent as f64,
+            ),
             ("kbps", seen.sent as f64 * 8.0 / 1e3 / time),
-            ("report_bytes", seen.told as f64 / seen.reports as f64),
+            (
+                "report_bytes",
+                seen.report_bytes as f64 / seen.reports as f64,
+            ),
             ("interval_ms", 1e3 * time / seen.reports as f64),
         ] {
             sample.metric(format!("{metric}_{name}"), value);
@@ -97,7 +103,7 @@ impl Scenario for FeedbackCost {
         let rtt = case.rtt.secs() * 1e3;
         let point = (
             case.rate.0.bits_per_sec() / 1e6,
-            100.0 * seen.told as f64 / seen.sent as f64,
+            100.0 * seen.report_bytes as f64 / seen.sent as f64,
         );
         sample.curve(format!("overhead_{rtt}ms"), format.name(), [point]);
         Ok(sample)
@@ -128,7 +134,7 @@ struct FeedbackTally {
     /// Bytes of data.
     sent: u64,
     /// Bytes of reports, and how many they were.
-    told: u64,
+    report_bytes: u64,
     reports: u64,
 }
 
@@ -137,7 +143,7 @@ impl FeedbackTally {
         Self {
             window,
             sent: 0,
-            told: 0,
+            report_bytes: 0,
             reports: 0,
         }
     }
@@ -151,7 +157,7 @@ impl Observer<Traffic> for FeedbackTally {
         match end {
             End::Sender => self.sent += packet.size.get(),
             End::Receiver => {
-                self.told += packet.size.get();
+                self.report_bytes += packet.size.get();
                 self.reports += 1;
             }
         }

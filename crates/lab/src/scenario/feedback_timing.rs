@@ -84,7 +84,7 @@ struct Reports {
 }
 
 /// The path of the session whose least interval is measured carries its reports, if not its media.
-const WIDE: f64 = 100e6;
+const WIDE_PATH_RATE: f64 = 100e6;
 /// Thousands are counted, once packets come more often than compounds leave: on a test bed, where the ends first
 /// agree on the test, from the second second on.
 const RULE_MEASURED: [Duration; 2] = [Duration::from_secs(3), Duration::from_secs(5)];
@@ -229,7 +229,7 @@ impl FeedbackTiming {
             None => Cell {
                 path: Path {
                     name: "session".into(),
-                    rate: BitRate(Rate::from_bits_per_sec(WIDE)),
+                    rate: BitRate(Rate::from_bits_per_sec(WIDE_PATH_RATE)),
                     queue: Queue::DropTail { packets: 1_000 },
                     loss: None,
                 },

@@ -125,8 +125,8 @@ struct Response {
     settled: [Time; 2],
 }
 
-/// The rate has come down when it is within a fifth of what it comes down to.
-const NEAR: f64 = 1.2;
+/// The rate has settled when it is within a fifth of the rate at the end.
+const SETTLED_FACTOR: f64 = 1.2;
 /// The most flows of a run.
 const MOST_FLOWS: usize = 500;
 
@@ -344,7 +344,7 @@ impl Formats {
         let at = |time: Time| Instant::ZERO + time.0;
         let settled = mean(&flow.within(timescale, response.settled.map(at)));
         let later = flow.within(timescale, [at(response.at), Instant::MAX]);
-        let down = [f64::NEG_INFINITY, settled * NEAR];
+        let down = [f64::NEG_INFINITY, settled * SETTLED_FACTOR];
         let time = reaching_time(&later, timescale.as_secs_f64(), down);
         sample.metric(format!("response_time_s_{name}"), time);
         sample.metric(format!("settled_kbps_{name}"), settled * 8.0 / 1e3);

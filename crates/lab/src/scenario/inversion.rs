@@ -30,8 +30,8 @@ pub struct Inversion {
 const PER_DOUBLING: f64 = 4.0;
 /// The paper stops a search then.
 const MOST_STEPS: u32 = 50;
-/// How near the rate has to come (RFC 5348 §6.3.1).
-const NEAR: f64 = 0.05;
+/// The tolerance of the rate, as a share (RFC 5348 §6.3.1).
+const RATE_TOLERANCE: f64 = 0.05;
 
 /// Cycles that the paper counts for an addition or a maximum, a multiplication, and a division or a root.
 const ADDITION: f64 = 0.5;
@@ -127,7 +127,7 @@ impl Inversion {
             let p = f64::midpoint(low, high);
             let allowed = equation::rate(self.packet.0, rtt.0, LossEventRate::new(p));
             let ratio = allowed / rate;
-            if (ratio - 1.0).abs() <= NEAR {
+            if (ratio - 1.0).abs() <= RATE_TOLERANCE {
                 return step;
             }
             if ratio > 1.0 { low = p } else { high = p }

@@ -105,7 +105,7 @@ impl Scenario for LatePackets {
             ..ReceiverConfig::default()
         });
         let mut path = Path::new(share.0, self.places, job.seed);
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for slot in 0..(self.length.secs() / gap) as u64 {
             if slot % SLICE == 0 {
                 job.go_on()?;
@@ -125,7 +125,7 @@ impl Scenario for LatePackets {
                 });
             }
             let report = receiver.poll_report(Instant::ZERO + at);
-            told.extend(report.map(|report| (at.as_secs_f64(), report.loss_event_rate)));
+            reported.extend(report.map(|report| (at.as_secs_f64(), report.loss_event_rate)));
         }
         let name = way.name();
         let percent = (share.0 * 1e4).round() / 1e2;
@@ -133,7 +133,7 @@ impl Scenario for LatePackets {
         let key = format!("{name}_{percent}pct_{mbps}mbps");
         let measured = || {
             let from = self.measured_from.secs();
-            told.iter().filter(move |(t, _)| *t >= from)
+            reported.iter().filter(move |(t, _)| *t >= from)
         };
         let p: Vec<f64> = measured().map(|(_, p)| p.get()).collect();
         let rates: Vec<f64> = measured().map(|(_, p)| self.allowed(rate, *p)).collect();
@@ -144,14 +144,14 @@ impl Scenario for LatePackets {
         sample.metric(format!("loss_events_{key}"), counters.loss_events as f64);
         let series = format!("{name}, {percent} %, {mbps} Mb/s");
         let mut next = 0.0;
-        told.retain(|(t, _)| {
+        reported.retain(|(t, _)| {
             let draws = *t >= next;
             next = if draws { t + STEP } else { next };
             draws
         });
-        let points = told.iter().map(|(t, p)| (*t, p.get()));
+        let points = reported.iter().map(|(t, p)| (*t, p.get()));
         sample.curve("p", &series, points.filter(|(_, p)| *p > 0.0));
-        let points = told.iter().map(|(t, p)| (*t, self.allowed(rate, *p)));
+        let points = reported.iter().map(|(t, p)| (*t, self.allowed(rate, *p)));
         sample.curve("allowed", &series, points);
         Ok(sample)
     }
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn two_places_are_not_taken_for_a_loss_and_more_are_unless_it_waits() {
-        let told = |metric: &str, places: u64, cell: usize| {
+        let reported = |metric: &str, places: u64, cell: usize| {
             let scenario: LatePackets = toml::from_str(&format!(
                 "rates = ['100Mb/s']\npacket = '1470B'\nrtt = '20ms'\nshares = ['1%']\nplaces = {places}
                  length = '10s'\nmeasured_from = '5s'"
@@ -251,13 +251,13 @@ mod tests {
             Findings::join(&[vec![sample]]).value(&format!("{metric}_{name}_1pct_100mbps"))
         };
         for cell in 0..3 {
-            assert_eq!(told("loss_events", 2, cell), 0.0);
+            assert_eq!(reported("loss_events", 2, cell), 0.0);
         }
-        let [standard, waits] = [1, 2].map(|cell| told("loss_events", 10, cell));
+        let [standard, waits] = [1, 2].map(|cell| reported("loss_events", 10, cell));
         assert!(standard > 100.0, "{standard}");
         assert!(waits < standard / 10.0, "{waits} of {standard}");
         // Lost for good, an event a round trip of 170 packets; taken back, hardly any.
-        let [lost, back] = [0, 1].map(|cell| told("p_mean", 10, cell));
+        let [lost, back] = [0, 1].map(|cell| reported("p_mean", 10, cell));
         assert!((0.003..0.007).contains(&lost), "{lost}");
         assert!(back < lost / 10.0, "{back} of {lost}");
     }

@@ -152,7 +152,7 @@ struct Predictor {
     drawn: Option<(&'static str, f64)>,
     estimator: LossEstimator,
     /// p after the last loss event.
-    foretold: f64,
+    predicted: f64,
     /// p as foretold less p as it came.
     off: Vec<f64>,
 }
@@ -168,7 +168,7 @@ impl Predictor {
                 discounting: false,
                 ..ReceiverConfig::default()
             }),
-            foretold: f64::NAN,
+            predicted: f64::NAN,
             off: Vec::new(),
         }
     }
@@ -215,9 +215,9 @@ impl Trial {
             if let Some(came) = came
                 && self.events > LEARNT
             {
-                predictor.off.push(predictor.foretold - came);
+                predictor.off.push(predictor.predicted - came);
             }
-            predictor.foretold = predictor.estimator.loss_event_rate().get();
+            predictor.predicted = predictor.estimator.loss_event_rate().get();
         }
     }
 }

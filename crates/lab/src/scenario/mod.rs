@@ -1,4 +1,4 @@
-//! What an experiment runs: a kind of scenario a file, and what all kinds have in common.
+//! The kinds of scenario that an experiment runs, one a file, and their common parts.
 //!
 //! A scenario is a grid of *cells* (the points of a sweep), each run once a seed. Runs share nothing,
 //! so any number of them go at once and give the same bytes.

@@ -41,7 +41,7 @@ pub struct PersistentCongestion {
 /// Loss intervals that the average needs to forget all but the steady loss (RFC 5348 §5.4).
 const INTERVALS: f64 = 9.0;
 /// Loss rates up to this are low: there the paper claims at least five round trips.
-const LOW: f64 = 0.01;
+const LOW_LOSS_RATE: f64 = 0.01;
 
 impl Scenario for PersistentCongestion {
     fn verify(&self) -> Result<(), Impossible> {
@@ -123,7 +123,7 @@ impl Scenario for PersistentCongestion {
             findings.derive("rtts_to_halve", of(period));
             return;
         }
-        let low = |period: &&u64| 1.0 / **period as f64 <= LOW;
+        let low = |period: &&u64| 1.0 / **period as f64 <= LOW_LOSS_RATE;
         let all = self.lost_one_in.iter();
         let metrics = [
             ("rtts_to_halve_min", least(all.clone().map(of))),

@@ -1,4 +1,4 @@
-//! What is refused before anything runs: rules that several kinds of scenario have in common.
+//! Rules that several kinds of scenario check before anything runs.
 
 use crate::error::{Impossible, require};
 use crate::metrics::BIN;

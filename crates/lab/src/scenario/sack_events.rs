@@ -82,9 +82,9 @@ impl Scenario for SackEvents {
     }
 
     fn derive(&self, findings: &mut Findings) {
-        let told = findings.value("loss_events_receiver");
+        let by_receiver = findings.value("loss_events_receiver");
         for name in ["naive", "right"] {
-            let ratio = findings.value(&format!("loss_events_{name}")) / told;
+            let ratio = findings.value(&format!("loss_events_{name}")) / by_receiver;
             findings.derive(format!("loss_events_{name}_over_receiver"), ratio);
         }
     }
@@ -109,7 +109,7 @@ struct Parties {
     /// Vectors on their way, and when they come.
     reports: VecDeque<(Instant, tfrc::sent_packets::AckVector, Vec<bool>)>,
     /// One past the highest packet that a vector told of.
-    told: u64,
+    reported_until: u64,
     naive: u64,
 }
 
@@ -121,7 +121,7 @@ impl Parties {
             arrivals: Box::new(MeteredArrivals::new(VECTOR)),
             departures: Box::new(SentPacketTracker::new(0, ReceiverConfig::default())),
             reports: VecDeque::new(),
-            told: 0,
+            reported_until: 0,
             naive: 0,
         }
     }
@@ -170,10 +170,10 @@ impl Parties {
             .clone()
             .map(|seq| self.arrivals.arrivals().status(seq) != PacketStatus::Missing)
             .collect();
-        let told = self.told;
-        let is_new = |(seq, received): (u64, &bool)| seq >= told && !received;
+        let reported_until = self.reported_until;
+        let is_new = |(seq, received): (u64, &bool)| seq >= reported_until && !received;
         self.naive += u64::from(seqs.zip(&received).any(is_new));
-        self.told = told.max(span.first + span.count as u64);
+        self.reported_until = reported_until.max(span.first + span.count as u64);
         received
     }
 }

@@ -52,7 +52,7 @@ fn an_experiment_that_breaks_off_fails_and_the_others_go_on() {
 #[test]
 fn what_is_drawn_or_checked_and_not_found_fails_the_experiment() {
     let scratch = Scratch::new("missing");
-    for (from, to, told) in [
+    for (from, to, expected) in [
         (
             "curves = \"measured\"",
             "curves = \"measurd\"",
@@ -71,7 +71,7 @@ fn what_is_drawn_or_checked_and_not_found_fails_the_experiment() {
     ] {
         let experiment = scratch.experiment("e", &RANDOM.replace(from, to));
         let (results, _) = go(&plan(vec![experiment], &scratch.0.join("out"), 1));
-        assert_eq!(results[0].failed.as_deref(), Some(told));
+        assert_eq!(results[0].failed.as_deref(), Some(expected));
         assert_eq!(results[0].verdict(), Verdict::Fail);
     }
 }
@@ -105,7 +105,7 @@ y = "IPLR"
 [[check]]
 name = "iplr_udp_slow_20ms"
 high = 1.0
-source = "ours"
+source = "Evenkeel"
 "#;
 
 #[test]
@@ -116,8 +116,8 @@ fn two_metrics_of_one_name_fail_the_experiment() {
         let (results, _) = go(&plan(vec![experiment], &scratch.0.join("out"), 1));
         results[0].failed.clone()
     };
-    let told = failed(TWICE).unwrap_or_default();
-    assert!(told.contains("gives two of this name"), "{told}");
+    let message = failed(TWICE).unwrap_or_default();
+    assert!(message.contains("gives two of this name"), "{message}");
     assert_eq!(failed(&TWICE.replace("\"20ms\"]", "\"60ms\"]")), None);
 }
 
@@ -130,6 +130,6 @@ fn a_text_that_quotes_what_is_not_measured_fails_the_run() {
     let text = RANDOM.replace("source =", reason);
     let (results, _) = go(&plan(vec![scratch.experiment("e", &text)], &out, 1));
     let failed = results[0].failed.as_deref().unwrap();
-    let told = "metric largest_difference_pct_fare: the scenario gives none of this name: the nearest is largest_difference_pct_fair";
-    assert_eq!(failed, told);
+    let expected = "metric largest_difference_pct_fare: the scenario gives none of this name: the nearest is largest_difference_pct_fair";
+    assert_eq!(failed, expected);
 }

@@ -23,13 +23,13 @@ fn a_metric_that_moved_appeared_or_went_is_told_and_a_blessed_one_is_not() {
     result.metrics.remove("gone");
     result.metrics.insert("undefined".into(), Some(1.0));
     result.metrics.insert("new".into(), Some(2.0));
-    let told: Vec<String> = golden::changes(&folder, &result)
+    let messages: Vec<String> = golden::changes(&folder, &result)
         .unwrap()
         .iter()
         .map(Change::to_string)
         .collect();
     assert_eq!(
-        told,
+        messages,
         [
             "random new: golden no such metric, now 2",
             "random undefined: golden not defined, now 1",

@@ -1,4 +1,4 @@
-//! Working ahead: where nothing that comes later changes when a packet comes out, that is known when it arrives.
+//! Computes departures ahead: where no later packet changes a departure, it is known at arrival.
 //!
 //! So it is in a link without impairments whose queue only drops what does not fit, as most of a simulation are.
 //! A packet is written once then, in the line, with the time at which it comes out, and need not be looked at

@@ -1,4 +1,4 @@
-//! What waits for the wire.
+//! The queue before the wire.
 
 mod codel;
 mod discipline;

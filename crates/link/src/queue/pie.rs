@@ -88,7 +88,7 @@ impl Pie {
 
     fn is_chosen(&mut self, bytes: Bytes) -> bool {
         let is_short = self.old_delay < self.target() / 2.0 && self.probability < 0.2;
-        if is_short || bytes <= SPARED {
+        if is_short || bytes <= MIN_QUEUE {
             return false;
         }
         if self.probability == 0.0 {
@@ -169,8 +169,8 @@ const ALPHA: f64 = 0.125;
 const BETA: f64 = 1.25;
 /// MARK_ECNTH (§5.1).
 const MARK_BELOW: f64 = 0.1;
-/// Two packets of mean size: what is shorter cannot be a queue (§4.1).
-const SPARED: Bytes = Bytes::new(2 * 1_024);
+/// Two packets of mean size: fewer bytes are no queue (§4.1).
+const MIN_QUEUE: Bytes = Bytes::new(2 * 1_024);
 
 #[cfg(test)]
 mod tests {
@@ -276,7 +276,7 @@ mod tests {
             refused += u32::from(dropped);
         }
         assert!(refused > 100, "{refused}");
-        assert_eq!(pie.arrive(ms(5_000), SPARED), Verdict::Admit);
+        assert_eq!(pie.arrive(ms(5_000), MIN_QUEUE), Verdict::Admit);
         let at_rest = ms(100_000);
         assert_eq!(pie.arrive(at_rest, Bytes::ZERO), Verdict::Admit);
         assert_eq!(pie.probability, 0.0);

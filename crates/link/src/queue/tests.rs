@@ -9,24 +9,24 @@ const RATE: Rate = Rate::from_bytes_per_sec(1_000.0);
 fn settings_that_let_nothing_through_are_named() {
     let fq_codel = FqCoDelConfig::default();
     let pie = PieConfig::default();
-    let told = |discipline: Discipline| discipline.problem().unwrap_or_default();
-    assert_eq!(told(Discipline::FqCoDel(fq_codel)), "");
-    assert_eq!(told(Discipline::Pie(pie)), "");
+    let problem = |discipline: Discipline| discipline.problem().unwrap_or_default();
+    assert_eq!(problem(Discipline::FqCoDel(fq_codel)), "");
+    assert_eq!(problem(Discipline::Pie(pie)), "");
     let queues = FqCoDelConfig {
         queues: 0,
         ..fq_codel
     };
-    assert!(told(Discipline::FqCoDel(queues)).contains("queues is 0"));
+    assert!(problem(Discipline::FqCoDel(queues)).contains("queues is 0"));
     let quantum = FqCoDelConfig {
         quantum: Bytes::ZERO,
         ..fq_codel
     };
-    assert!(told(Discipline::FqCoDel(quantum)).contains("quantum is 0"));
+    assert!(problem(Discipline::FqCoDel(quantum)).contains("quantum is 0"));
     let update = PieConfig {
         update: Duration::from_micros(999),
         ..pie
     };
-    assert!(told(Discipline::Pie(update)).contains("at least 1ms"));
+    assert!(problem(Discipline::Pie(update)).contains("at least 1ms"));
 }
 
 #[test]

@@ -115,8 +115,8 @@ mod tests {
     fn a_static_value_never_changes_its_meaning() {
         let mut index = TableIndex::default();
         let first: Vec<u8> = (0..140).map(|step| index.q(&flat(step))).collect();
-        let again: Vec<u8> = (0..140).map(|step| index.q(&flat(step))).collect();
-        assert_eq!(first, again);
+        let second: Vec<u8> = (0..140).map(|step| index.q(&flat(step))).collect();
+        assert_eq!(first, second);
         assert_eq!(first[..3], [128, 129, 130]);
         assert_eq!(first[126..129], [254, 255, 255]);
     }

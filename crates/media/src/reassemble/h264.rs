@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use evenkeel_codec::picture::AccessUnit;
-use evenkeel_rtp::packet::payload::h264::{Fragment, H264Payload};
+use evenkeel_rtp::packet::payload::h264::{Fragment, H264Payload, unit_type};
 
 use crate::event::NotShown;
 
@@ -119,7 +119,7 @@ impl Builder {
 /// the first macroblock, whose header begins with a one bit (H.264 §7.3.3).
 fn begins(payload: &[u8]) -> bool {
     let unit_begins = |unit: &[u8]| match unit {
-        [header, first, ..] if matches!(header & 0x1f, 1..=5) => first & 0x80 != 0,
+        [header, first, ..] if matches!(unit_type(*header), 1..=5) => first & 0x80 != 0,
         _ => true,
     };
     match H264Payload::parse(payload) {

@@ -104,29 +104,32 @@ impl Payload {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Payloads {
     first: Payload,
-    others: Vec<(u8, Payload)>,
+    alternatives: Vec<(u8, Payload)>,
 }
 
 impl Payloads {
-    /// Creates the payloads of a stream that begins with `first`; each of the `others` follows its payload type.
-    pub const fn new(first: Payload, others: Vec<(u8, Payload)>) -> Self {
-        Self { first, others }
+    /// Creates the payloads of a stream that begins with `first`; each of the `alternatives` follows its payload type.
+    pub const fn new(first: Payload, alternatives: Vec<(u8, Payload)>) -> Self {
+        Self {
+            first,
+            alternatives,
+        }
     }
 
     /// Adds a payload with its payload type, unless its codec is in the stream.
     pub fn add(&mut self, payload_type: u8, payload: Payload) {
         let mut codecs = [self.first]
             .into_iter()
-            .chain(self.others.iter().map(|(_, it)| *it));
+            .chain(self.alternatives.iter().map(|(_, it)| *it));
         if codecs.all(|it| it.codec() != payload.codec()) {
-            self.others.push((payload_type, payload));
+            self.alternatives.push((payload_type, payload));
         }
     }
 
     /// Returns the payload of packets of this payload type. The session accepts payload types of the stream alone.
     pub(crate) fn of(&self, payload_type: u8) -> Payload {
         let other = self
-            .others
+            .alternatives
             .iter()
             .find(|(number, _)| *number == payload_type);
         other.map_or(self.first, |(_, payload)| *payload)
@@ -134,8 +137,8 @@ impl Payloads {
 
     /// Returns the payload type of pictures of this codec; `None` if it is the first, or not in the stream.
     pub(crate) fn payload_type(&self, codec: Codec) -> Option<u8> {
-        let mut others = self.others.iter();
-        let other = others.find(|(_, payload)| payload.codec() == codec);
+        let mut alternatives = self.alternatives.iter();
+        let other = alternatives.find(|(_, payload)| payload.codec() == codec);
         other.map(|(number, _)| *number)
     }
 }
@@ -199,10 +202,11 @@ mod tests {
     fn colorimetry_is_constant_and_any_is_accepted() {
         let expected = "colorimetry=BT601-5";
         for size in [(720, 576), (768, 578)] {
-            let told = Codec::Raw.parameters(size).unwrap();
-            assert!(told.ends_with(expected), "{told}");
+            let parameters = Codec::Raw.parameters(size).unwrap();
+            assert!(parameters.ends_with(expected), "{parameters}");
             for other in ["colorimetry=BT601-5", "colorimetry=BT709-2", ""] {
-                let described = Payload::described(Codec::Raw, &told.replace(expected, other));
+                let described =
+                    Payload::described(Codec::Raw, &parameters.replace(expected, other));
                 assert_eq!(described.ok(), Payload::raw(size.0, size.1));
             }
         }
@@ -211,10 +215,10 @@ mod tests {
     #[test]
     fn dv_description_has_system_and_sound() {
         for system in System::ALL {
-            let told = Codec::Dv.parameters(system.size()).unwrap();
+            let parameters = Codec::Dv.parameters(system.size()).unwrap();
             let audio = true;
-            let payload = Payload::described(Codec::Dv, &told);
-            assert_eq!(payload, Ok(Payload::Dv { system, audio }), "{told}");
+            let payload = Payload::described(Codec::Dv, &parameters);
+            assert_eq!(payload, Ok(Payload::Dv { system, audio }), "{parameters}");
         }
         // RFC 6469 §3.3.1.
         let silent = Payload::described(Codec::Dv, "encode=SD-VCR/525-60 audio=none");

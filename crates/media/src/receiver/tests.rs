@@ -176,7 +176,7 @@ fn a_pause_of_the_peer_changes_nothing() {
 #[test]
 fn unexpected_picture_size_is_reported_once() {
     let payload = |width, height| Payload::raw(width, height).expect("possible");
-    for (sent, received, told) in [
+    for (sent, received, reported) in [
         ((32, 16), (64, 48), 1),
         ((64, 48), (32, 16), 1),
         ((64, 16), (64, 48), 1),
@@ -205,7 +205,7 @@ fn unexpected_picture_size_is_reported_once() {
             })
             .collect();
         let size = |(width, height): (usize, usize)| (width as u16, height as u16);
-        assert_eq!(events, vec![(size(sent), size(received)); told]);
+        assert_eq!(events, vec![(size(sent), size(received)); reported]);
     }
 }
 

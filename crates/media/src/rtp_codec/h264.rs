@@ -49,6 +49,7 @@ mod tests {
     use evenkeel_codec::FrameTarget;
     use evenkeel_codec::picture::{CodedPicture, Picture};
     use evenkeel_codec::test_support::frame_target;
+    use evenkeel_rtp::packet::payload::h264::unit_type;
     use std::time::Duration;
 
     #[test]
@@ -73,10 +74,13 @@ mod tests {
             ((1280, 720), "28"),
             ((1920, 1080), "2a"),
         ] {
-            let told = parameters(size).unwrap();
-            assert_eq!(Payload::described(Codec::H264, &told), Ok(Payload::H264));
+            let described = parameters(size).unwrap();
+            assert_eq!(
+                Payload::described(Codec::H264, &described),
+                Ok(Payload::H264)
+            );
             let profile = format!("profile-level-id=42c0{level};");
-            assert!(told.contains(&profile), "{told}");
+            assert!(described.contains(&profile), "{described}");
             let mut encoder = Codec::H264.encoder(Duration::from_millis(40));
             let picture = Picture::new(size.0, size.1);
             for (frame, bytes) in [2_000, 9_000, 3_000, 20_000].into_iter().enumerate() {
@@ -90,13 +94,13 @@ mod tests {
                 };
                 let units = coded.access_units[0].units.iter().flatten();
                 let sets: Vec<String> = units
-                    .filter(|unit| matches!(unit[0] & 0x1f, 7 | 8))
+                    .filter(|unit| matches!(unit_type(unit[0]), 7 | 8))
                     .map(|unit| base64(unit))
                     .collect();
                 if frame % 2 == 0 {
                     assert!(
-                        told.ends_with(&format!("={}", sets.join(","))),
-                        "{told}: {sets:?}"
+                        described.ends_with(&format!("={}", sets.join(","))),
+                        "{described}: {sets:?}"
                     );
                 } else {
                     assert!(sets.is_empty(), "{sets:?}");

@@ -1,4 +1,4 @@
-//! What a datagram of a session is, in words.
+//! Describes a datagram of a session in words.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! What an endpoint sends and receives, as a file for Wireshark.
+//! Writes an endpoint's datagrams to a file for Wireshark.
 
 pub(crate) mod datagram;
 mod describe;
@@ -19,10 +19,10 @@ use crate::records::Records;
 pub use describe::describe;
 
 /// Bytes of a payload that are kept: all of any control packet, and the headers of data.
-const KEPT: usize = 512;
+const KEPT_BYTES: usize = 512;
 
 /// Datagrams that wait for the disk; what comes on top is left out and counted.
-const WAITING: usize = 8_192;
+const MAX_QUEUED: usize = 8_192;
 
 /// Says in a few words what a datagram is; Wireshark shows it beside the packet.
 pub type Describe = fn(&[u8]) -> Option<String>;
@@ -57,7 +57,7 @@ impl Capture {
         local: SocketAddr,
         describe: Describe,
     ) -> io::Result<Self> {
-        let (sender, records) = mpsc::sync_channel(WAITING);
+        let (sender, records) = mpsc::sync_channel(MAX_QUEUED);
         let thread = thread::Builder::new()
             .name("capture".into())
             .spawn(move || write(out, &records, describe))?;
@@ -87,7 +87,7 @@ impl Capture {
             source: path.0,
             destination: path.1,
             ecn,
-            payload: payload[..payload.len().min(KEPT)].into(),
+            payload: payload[..payload.len().min(KEPT_BYTES)].into(),
             len: payload.len(),
         };
         let sent = self.sender.as_ref().map(|sender| sender.try_send(record));
@@ -98,7 +98,7 @@ impl Capture {
 fn write<W: Write>(out: W, records: &Receiver<Record>, describe: Describe) -> io::Result<()> {
     let mut out = Pcapng::new(out, LinkType::RawIp, &["udp"])?;
     loop {
-        let record = match records.recv_timeout(Records::<W>::WAIT) {
+        let record = match records.recv_timeout(Records::<W>::MAX_WAIT) {
             Ok(record) => record,
             Err(RecvTimeoutError::Timeout) => {
                 out.flush()?;

@@ -67,7 +67,7 @@ impl<E: Endpoint> Worker<E> {
             stats: DriverStats::default(),
             spin,
             roused: Roused::BUSY,
-            silence: SILENT,
+            silence: MAX_EMPTY_POLLS,
             departure: None,
         }
     }
@@ -212,7 +212,9 @@ impl<E: Endpoint> Worker<E> {
                 wait::readable_then_spin(&self.clock, sources, deadline, margin)
             }
             (_, Some(departure), None)
-                if self.silence < SILENT && departure > now && departure <= now + SOON =>
+                if self.silence < MAX_EMPTY_POLLS
+                    && departure > now
+                    && departure <= now + SPIN_HORIZON =>
             {
                 // What comes until then is read in the same round; the kernel has noted when it came.
                 let [woken] = wait::readable(&self.clock, [self.wakeups.as_fd()], deadline);
@@ -253,13 +255,13 @@ fn departure_of(next: Option<(Instant, Reason)>) -> Option<Instant> {
 /// Buffers to read between two looks at what is due to leave.
 const RECEIVE_BUDGET: usize = 4 * ReceiveBatch::BUFFERS;
 
-/// A departure so near is waited for without the socket: a sender of bursts every 150 µs over a path as
+/// A departure within this time is awaited without the socket: a sender of bursts every 150 µs over a path as
 /// short would be woken twice for each, and half of its processor time goes into waking up.
-const SOON: Duration = Duration::from_micros(300);
+const SPIN_HORIZON: Duration = Duration::from_micros(300);
 
-/// After so many looks at the socket in vain it is left to say when there is something: on a longer path
+/// After this many empty polls the worker waits until the socket is readable: on a longer path
 /// reports are rarer than departures.
-const SILENT: u32 = 4;
+const MAX_EMPTY_POLLS: u32 = 4;
 
 /// How often an endpoint whose deadline stays in the past is asked again.
 const STUCK_WAIT: Duration = Duration::from_millis(1);

@@ -1,4 +1,4 @@
-//! What can be asked of a running relay.
+//! The requests to a running relay.
 
 use super::RelaySnapshot;
 use crate::emulation::{Direction, LinkChange};

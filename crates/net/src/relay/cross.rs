@@ -12,7 +12,7 @@ use tfrc::units::Bytes;
 /// [`poll_timeout`](CrossTraffic::poll_timeout). Of a packet that a link drops it hears nothing more.
 /// It runs on the relay's thread, so it must not block.
 pub trait CrossTraffic: Send + 'static {
-    /// What it sends. Its flows are others than that of the datagrams, whatever their numbers.
+    /// What it sends. Its flows are not the flow of the datagrams, whatever their numbers.
     type Packet: evenkeel_link::Packet + Send;
 
     /// A packet came out of the link in this direction.

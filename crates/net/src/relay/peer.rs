@@ -1,4 +1,4 @@
-//! Whom a relay's socket listens to.
+//! The peer from which a relay's socket accepts datagrams.
 
 use std::net::SocketAddr;
 use tfrc::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! What the router carries: an Ethernet frame, with what the kernel says of its checksum and segments.
+//! An Ethernet frame of the router, with its checksum and segments as the kernel states them.
 
 use crate::packet_record::{Flow, TCP, UDP};
 use std::net::{IpAddr, Ipv6Addr};

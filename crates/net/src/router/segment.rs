@@ -7,7 +7,7 @@
 use super::frame::{ETHERNET, OFFLOAD_HEADER, fold, sum};
 use crate::packet_record::{TCP, UDP};
 
-/// Offload header: the checksum is that of the pseudo header alone, to be completed by whoever needs it.
+/// Offload header: the checksum covers the pseudo header alone, and a reader completes it.
 const NEEDS_CHECKSUM: u8 = 1;
 /// Kinds of segments, and the flag for those whose first alone says CWR.
 const KIND_TCP_V4: u8 = 1;
@@ -77,7 +77,7 @@ pub(super) fn cut(bytes: &[u8], mut each: impl FnMut(Box<[u8]>)) -> Option<()> {
     Some(())
 }
 
-/// Where a packet is among those of its frame.
+/// The place of a packet among the packets of its frame.
 #[derive(Clone, Copy)]
 struct Place {
     index: usize,

@@ -20,7 +20,7 @@ fn each_datagram_is_told_of_where_it_enters_and_where_it_leaves() {
         },
         ..config(&receiver)
     };
-    let (records, told) = std::sync::mpsc::sync_channel(64);
+    let (records, queue) = std::sync::mpsc::sync_channel(64);
     let watch = Watch {
         records,
         captures: true,
@@ -32,7 +32,7 @@ fn each_datagram_is_told_of_where_it_enters_and_where_it_leaves() {
     }
     let mut records: Vec<PacketRecord> = Vec::new();
     while records.len() < 6 {
-        records.push(told.recv_timeout(PATIENCE).unwrap());
+        records.push(queue.recv_timeout(PATIENCE).unwrap());
     }
     assert!(records.iter().all(|it| it.direction == Direction::Forward));
     let of = |number: u64| records.iter().filter(move |it| it.number == number);
@@ -81,12 +81,12 @@ fn what_the_system_refuses_or_has_no_way_to_go_is_not_told_as_departed() {
             receiver: to,
             ..config(&receiver)
         };
-        let (records, told) = std::sync::mpsc::sync_channel(64);
+        let (records, queue) = std::sync::mpsc::sync_channel(64);
         let captures = false;
         let relay = Relay::spawn_watched(clock, config, Watch { records, captures }).unwrap();
         let ends = [relay.address_a(), relay.address_b()];
         send(speaks, ends[direction as usize], Ecn::NotEct, b"word");
-        let next = || told.recv_timeout(PATIENCE).unwrap();
+        let next = || queue.recv_timeout(PATIENCE).unwrap();
         let (entered, left) = (next(), next());
         assert!(matches!(entered.event, PacketEvent::Arrived { .. }));
         assert_eq!(

@@ -1,4 +1,4 @@
-//! What messages are made of: the terms of a test, and what was counted.
+//! The fields of messages: the terms of a test, and counts.
 
 use evenkeel_rtp::packet::wire::ParseError;
 use evenkeel_rtp::packet::wire::{Reader, Writer};

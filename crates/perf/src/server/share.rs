@@ -1,4 +1,4 @@
-//! What a host may have of a server: a share of its flows, and of the tests that end.
+//! The share of a server that one host may use: of its flows, and of the ended tests.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 

@@ -47,8 +47,8 @@ fn a_request_that_comes_again_after_the_end_begins_nothing() {
         panic!("refused");
     };
     answer(&mut server, now, from(1), ClientMessage::Goodbye { test });
-    let again = request(&mut server, now, from(1), &terms());
-    assert_eq!(again, ServerMessage::Refuse(Refusal::Token));
+    let second = request(&mut server, now, from(1), &terms());
+    assert_eq!(second, ServerMessage::Refuse(Refusal::Token));
     let other = request(&mut server, now, from(2), &terms());
     assert!(matches!(other, ServerMessage::Accept { .. }), "{other:?}");
 }
@@ -159,8 +159,8 @@ fn a_test_that_fell_silent_has_used_its_token_up() {
     let begun = answer(&mut server, asked, from(1), message());
     assert!(matches!(begun, Some(ServerMessage::Accept { .. })));
     server.handle_timeout(silent);
-    let again = answer(&mut server, Instant::from_secs(19), from(1), message());
-    assert_eq!(again, Some(ServerMessage::Refuse(Refusal::Token)));
+    let second = answer(&mut server, Instant::from_secs(19), from(1), message());
+    assert_eq!(second, Some(ServerMessage::Refuse(Refusal::Token)));
 }
 
 /// More tests than there is room to tell of, none of which anyone looks at before they are over.

@@ -187,8 +187,8 @@ fn another_address_cannot_end_a_test() {
         ClientMessage::Goodbye { test: 1 },
     ] {
         let now = world.now;
-        let told = answer(&mut world.server, now, (another(), 77), message);
-        assert_eq!(told, None);
+        let reply = answer(&mut world.server, now, (another(), 77), message);
+        assert_eq!(reply, None);
     }
     assert_eq!(world.server.tests().count(), 1);
 }
@@ -231,14 +231,14 @@ fn a_flood_of_bad_messages_makes_a_line_a_second_and_is_counted() {
         let now = Instant::from_millis(millisecond);
         hand(&mut server, now, client_address(), &wrong);
     }
-    let told: Vec<u64> = std::iter::from_fn(|| server.poll_event())
+    let reply: Vec<u64> = std::iter::from_fn(|| server.poll_event())
         .map(|event| match event.kind {
             ServerEventKind::LeftOut(count) => count,
             ServerEventKind::Malformed(_) => 0,
             other => panic!("{other:?}"),
         })
         .collect();
-    assert_eq!(told, [0, 999, 0, 999, 0]);
+    assert_eq!(reply, [0, 999, 0, 999, 0]);
     assert_eq!(server.left_out(), 499);
 }
 

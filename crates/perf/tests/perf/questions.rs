@@ -41,8 +41,8 @@ pub(crate) fn answer(
     let mut answer = None;
     while let Some(transmit) = server.poll_transmit(now, &mut buf) {
         if transmit.destination == source {
-            let told = Tagged::<ServerMessage>::parse(&buf[..transmit.len]);
-            answer = answer.or(told.ok().map(|told| told.message));
+            let reply = Tagged::<ServerMessage>::parse(&buf[..transmit.len]);
+            answer = answer.or(reply.ok().map(|reply| reply.message));
         }
     }
     answer

@@ -316,7 +316,7 @@ fn what_the_rate_control_does_is_told() {
 
 #[test]
 fn receivers_report_when_they_are_told_to() {
-    let told = |reports| {
+    let run = |reports| {
         let terms = Terms {
             feedback: FeedbackMode::App,
             reports,
@@ -327,14 +327,14 @@ fn receivers_report_when_they_are_told_to() {
         std::iter::from_fn(|| world.client.poll_event()).count()
     };
     let usual = ReportTiming::default();
-    let once = told(usual);
-    let often = told(ReportTiming {
+    let once = run(usual);
+    let often = run(ReportTiming {
         quarters: 1,
         ..usual
     });
     assert!(often > 2 * once, "{often} and {once}");
     // With compounds alone, one every 90 ms where one every 50 ms was due.
-    let piggy_backed = told(ReportTiming {
+    let piggy_backed = run(ReportTiming {
         piggy_backed: true,
         session_bandwidth: Some(mbps(4.0)),
         ..usual

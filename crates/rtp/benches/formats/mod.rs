@@ -60,7 +60,7 @@ pub(crate) trait Format {
     fn report(ring: &mut Self::Ring, to: (Instant, &mut Buffer)) -> usize;
 
     /// What a sender does with a packet of a datagram.
-    fn note(told: &mut Tracker, now: Instant, packet: &Packet<'_>);
+    fn note(tracker: &mut Tracker, now: Instant, packet: &Packet<'_>);
 
     /// Reports that take a sender long for their length, as many as so many bytes hold.
     fn worst(len: usize) -> Vec<u8>;
@@ -76,17 +76,17 @@ impl Format for Ccfb {
     #[inline]
     fn report(ring: &mut Self::Ring, (now, buf): (Instant, &mut Buffer)) -> usize {
         ring.poll_report(now).map_or(0, |span| {
-            let told = ring.arrivals_in(span);
-            let packets = told.map(|packet| packet.map(|(at, ecn)| (WALLCLOCK.at(at), ecn)));
+            let tracker = ring.arrivals_in(span);
+            let packets = tracker.map(|packet| packet.map(|(at, ecn)| (WALLCLOCK.at(at), ecn)));
             ccfb::emit(SSRCS, span.first as u16, packets, WALLCLOCK.at(now), buf).unwrap_or(0)
         })
     }
 
-    fn note(told: &mut Tracker, now: Instant, packet: &Packet<'_>) {
+    fn note(tracker: &mut Tracker, now: Instant, packet: &Packet<'_>) {
         if let Packet::Feedback(feedback) = packet
             && let Ok(Some(block)) = ccfb::parse(feedback, SSRCS.1)
         {
-            told.ingest_report(now, &block.header(), block.statuses());
+            tracker.ingest_report(now, &block.header(), block.statuses());
         }
     }
 
@@ -118,11 +118,11 @@ impl Format for Twcc {
         })
     }
 
-    fn note(told: &mut Tracker, now: Instant, packet: &Packet<'_>) {
+    fn note(tracker: &mut Tracker, now: Instant, packet: &Packet<'_>) {
         if let Packet::Feedback(feedback) = packet
             && let Ok(twcc) = twcc::Twcc::parse(feedback.fci)
         {
-            told.ingest_report(now, &twcc.header(), twcc.status_runs());
+            tracker.ingest_report(now, &twcc.header(), twcc.status_runs());
         }
     }
 
@@ -149,11 +149,11 @@ impl Format for Sack {
         })
     }
 
-    fn note(told: &mut Tracker, now: Instant, packet: &Packet<'_>) {
+    fn note(tracker: &mut Tracker, now: Instant, packet: &Packet<'_>) {
         if let Packet::Application(app) = packet
             && let Ok(sack) = sack::Sack::parse(app)
         {
-            told.ingest_vector(now, &sack.vector, sack.received());
+            tracker.ingest_vector(now, &sack.vector, sack.received());
         }
     }
 

@@ -178,7 +178,7 @@ pub struct SendConfig {
     /// [`MAX_DATAGRAM`](crate::endpoint::MAX_DATAGRAM).
     pub packet_size: Bytes,
     /// The configuration of TFRC. `segment_size` or `packet_size` replaces its segment size, except with
-    /// [`SenderConfig::small_packets`], where the segment size is that of other flows.
+    /// [`SenderConfig::small_packets`], where the segment size is the size of other flows.
     pub tfrc: SenderConfig,
     /// TFRC's s where it is not `packet_size`, for experiments. X is proportional to s, so a larger s takes more
     /// than the share of a flow. Both sizes count as the nearest of [`SenderConfig::SEGMENT_SIZES`].
@@ -249,7 +249,7 @@ impl SendConfig {
     }
 }
 
-/// The source of repair packets (RFC 8627) beside that of the media.
+/// The source of repair packets (RFC 8627) beside the source of media.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RepairConfig {
     /// The RTP payload type of repair packets, within the same ranges as for media.

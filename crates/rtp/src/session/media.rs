@@ -36,7 +36,7 @@ pub struct MediaPacket<'a> {
     pub marker: bool,
     /// The bytes after the RTP headers, without padding.
     pub payload: &'a [u8],
-    /// The time of arrival, never before that of the packet before.
+    /// The time of arrival, never before the previous packet's.
     pub arrival: Instant,
     /// The departure on the sender's clock, microseconds modulo 2^32, if the sender states it. The difference to
     /// `arrival` gives the jitter of the path without the sender's pacing.

@@ -31,7 +31,7 @@ fn one_way(reduced_size: bool) -> Pair {
 }
 
 /// The APP packets that an end sent, and whether each was a part of a full compound.
-fn told(pair: &Pair, from: End) -> Vec<(TfrcApp, bool)> {
+fn app_packets(pair: &Pair, from: End) -> Vec<(TfrcApp, bool)> {
     let datagrams = pair.log.iter().filter(|sent| sent.from == from);
     datagrams
         .filter(|sent| !sent.is_media)
@@ -81,10 +81,17 @@ fn without_reduced_size_every_report_rides_on_a_compound() {
     let mut pair = one_way(false);
     pair.run(Duration::from_secs(5));
     for end in [End::A, End::B] {
-        let told = told(&pair, end);
+        let app_packets = app_packets(&pair, end);
         // Every 25 ms, give or take.
-        assert!((150..250).contains(&told.len()), "{end:?}: {}", told.len());
-        assert!(told.iter().all(|(_, is_compound)| *is_compound), "{end:?}");
+        assert!(
+            (150..250).contains(&app_packets.len()),
+            "{end:?}: {}",
+            app_packets.len()
+        );
+        assert!(
+            app_packets.iter().all(|(_, is_compound)| *is_compound),
+            "{end:?}"
+        );
     }
 }
 
@@ -97,11 +104,11 @@ fn with_reduced_size_a_loss_is_reported_before_the_next_compound_is_due() {
     });
     let mut pair = Pair::new(a, b);
     pair.run(Duration::from_secs(5));
-    let reports = told(&pair, End::B);
+    let reports = app_packets(&pair, End::B);
     let early = reports.iter().filter(|(_, is_compound)| !is_compound);
     // Once a round trip, which the queue makes longer.
     assert!((40..110).contains(&early.count()), "{}", reports.len());
-    let rtts = told(&pair, End::A);
+    let rtts = app_packets(&pair, End::A);
     assert!(
         matches!(
             rtts[..],
@@ -115,7 +122,7 @@ fn with_reduced_size_a_loss_is_reported_before_the_next_compound_is_due() {
 fn the_receiver_learns_the_round_trip_time_from_sender_reports() {
     let mut pair = one_way(false);
     pair.run(Duration::from_secs(3));
-    let rtts = told(&pair, End::A);
+    let rtts = app_packets(&pair, End::A);
     let (TfrcApp::RoundTrip(last), _) = *rtts.last().unwrap() else {
         panic!("{rtts:?}");
     };

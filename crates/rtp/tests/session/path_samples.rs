@@ -56,11 +56,14 @@ fn path_samples_report_loss_events() {
             sent.is_media && [200, 600].contains(&media)
         });
         pair.run(Duration::from_secs(10));
-        let told = pair.samples.iter().filter(|sample| sample.loss_event);
-        let told = told.count() as u64;
+        let reported = pair.samples.iter().filter(|sample| sample.loss_event);
+        let reported = reported.count() as u64;
         let lost = pair.session(End::B).statistics().packets_lost;
-        println!("{mode:?}: {told} of {lost}");
-        assert!((2..=lost).contains(&told), "{mode:?}: {told} of {lost}");
+        println!("{mode:?}: {reported} of {lost}");
+        assert!(
+            (2..=lost).contains(&reported),
+            "{mode:?}: {reported} of {lost}"
+        );
         assert!(!pair.samples[0].loss_event, "{mode:?}");
     }
 }

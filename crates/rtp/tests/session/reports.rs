@@ -64,10 +64,10 @@ fn call(mode: FeedbackMode, data_loss: u32, report_loss: u32) -> Outcome {
 
 #[test]
 fn rate_equals_that_with_p_from_the_receiver() {
-    let told = call(FeedbackMode::Tfrc, 100, u32::MAX);
+    let by_receiver = call(FeedbackMode::Tfrc, 100, u32::MAX);
     for mode in MODES {
         let computed = call(mode, 100, u32::MAX);
-        let ratio = computed.rate / told.rate;
+        let ratio = computed.rate / by_receiver.rate;
         assert!((0.97..1.03).contains(&ratio), "{mode:?}: {ratio}");
         let p = computed.path.loss_event_rate.get();
         assert!((0.008..0.013).contains(&p), "{mode:?}: {p}");

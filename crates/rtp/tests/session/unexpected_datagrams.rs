@@ -78,7 +78,7 @@ fn second_sender_is_reported_once_strays_are_not() {
     pair.run(secs(2));
     let ignored = "203.0.113.9:9".parse().unwrap();
     let heard = End::A.address();
-    let told = |pair: &Pair| {
+    let second_senders = |pair: &Pair| {
         let of = |kind| matches!(kind, EventKind::SecondSender { .. }).then_some(kind);
         pair.kinds(End::B).filter_map(of).collect::<Vec<_>>()
     };
@@ -97,12 +97,15 @@ fn second_sender_is_reported_once_strays_are_not() {
     for _ in 0..3 {
         pair.inject(End::B, ignored, &strayed);
     }
-    assert_eq!(told(&pair), []);
+    assert_eq!(second_senders(&pair), []);
     for _ in 0..3 {
         pair.inject(End::B, ignored, &next());
     }
     pair.run(secs(1));
-    assert_eq!(told(&pair), [EventKind::SecondSender { heard, ignored }]);
+    assert_eq!(
+        second_senders(&pair),
+        [EventKind::SecondSender { heard, ignored }]
+    );
 }
 
 #[test]
@@ -110,7 +113,7 @@ fn unknown_payload_type_is_reported_once_if_alone() {
     let mut receiver = End::B.receiver(2);
     receiver.peer = Some(End::A.address());
     let mut pair = Pair::new(End::A.sender(1), receiver);
-    let told = |pair: &Pair| {
+    let unknown_types = |pair: &Pair| {
         let of = |kind| match kind {
             EventKind::UnknownPayloadType { payload_type } => Some(payload_type),
             _ => None,
@@ -124,22 +127,22 @@ fn unknown_payload_type_is_reported_once_if_alone() {
     let stranger = "203.0.113.9:9".parse().unwrap();
     assert_eq!(pair.inject(End::B, stranger, &stray), "wrong_source");
     pair.run(secs(4));
-    assert_eq!(told(&pair), [98]);
+    assert_eq!(unknown_types(&pair), [98]);
     // Where no peer is known, neither does a packet that strays here, however often, nor does it hide what a peer sends.
     let mut pair = Pair::one_way();
     for _ in 0..3 {
         let kind = pair.inject(End::B, stranger, &stray);
         assert_eq!(kind, "unknown_payload_type");
     }
-    assert_eq!(told(&pair), []);
+    assert_eq!(unknown_types(&pair), []);
     pair.session_mut(End::A).set_payload_type(98);
     pair.run(secs(4));
-    assert_eq!(told(&pair), [98]);
+    assert_eq!(unknown_types(&pair), [98]);
     let mut pair = Pair::one_way();
     pair.run(secs(1));
     pair.session_mut(End::A).set_payload_type(98);
     pair.run(secs(1));
-    assert_eq!(told(&pair), []);
+    assert_eq!(unknown_types(&pair), []);
 }
 
 #[test]

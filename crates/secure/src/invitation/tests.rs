@@ -24,7 +24,9 @@ fn candidates() -> Vec<Candidate> {
 #[test]
 fn invitation_is_read_as_it_is_written_and_fits_a_line() {
     for purpose in [Purpose::Call, Purpose::Send, Purpose::Receive] {
-        let made = Invitation::new(purpose, &candidates(), &identity()).unwrap();
+        let made = Invitation::new(purpose, &identity())
+            .unwrap()
+            .at(&candidates());
         let text = made.to_string();
         assert!(text.len() <= 160, "{}", text.len());
         let read: Invitation = format!(" {text}\n").parse().unwrap();
@@ -39,7 +41,9 @@ fn invitation_is_read_as_it_is_written_and_fits_a_line() {
 #[test]
 fn each_end_knows_the_other() {
     let own = identity();
-    let made = Invitation::new(Purpose::Call, &candidates(), &own).unwrap();
+    let made = Invitation::new(Purpose::Call, &own)
+        .unwrap()
+        .at(&candidates());
     let inviter = made.for_inviter(own.clone(), candidates()).unwrap();
     let read: Invitation = made.to_string().parse().unwrap();
     let joiner = read.for_joiner(vec![]).unwrap();
@@ -50,7 +54,9 @@ fn each_end_knows_the_other() {
     assert_ne!(joiner.credentials, inviter.credentials);
     assert_eq!([inviter.role, joiner.role], [Role::Server, Role::Client]);
     // Another secret gives another joiner.
-    let another = Invitation::new(Purpose::Call, &candidates(), &own).unwrap();
+    let another = Invitation::new(Purpose::Call, &own)
+        .unwrap()
+        .at(&candidates());
     let another = another.for_joiner(vec![]).unwrap();
     assert_ne!(another.identity.fingerprint(), inviter.peer_fingerprint);
     assert_ne!(another.credentials, joiner.credentials);
@@ -83,7 +89,9 @@ fn joiner_of_a_secret_is_known_in_each_version() {
 
 #[test]
 fn damaged_invitation_is_refused() {
-    let made = Invitation::new(Purpose::Call, &candidates(), &identity()).unwrap();
+    let made = Invitation::new(Purpose::Call, &identity())
+        .unwrap()
+        .at(&candidates());
     let text = made.to_string();
     let parse = |text: &str| text.parse::<Invitation>().map(drop);
     for cut in SCHEME.len()..text.len() {
@@ -134,4 +142,21 @@ fn well_summed_nonsense_is_refused() {
         assert_eq!(encode(body), Err(InvitationError::Damaged), "{tail:?}");
     }
     assert_eq!(encode(vec![]), Err(InvitationError::Damaged));
+}
+
+#[test]
+fn reply_is_read_as_it_is_written() {
+    let reply = Reply(candidates());
+    let text = reply.to_string();
+    let read: Reply = text.parse().unwrap();
+    assert_eq!(read.to_string(), text);
+    assert_eq!(read.0.len(), reply.0.len());
+    let many = Reply(vec![reply.0[0].clone(); 100]);
+    assert_eq!(
+        many.to_string().parse::<Reply>().unwrap().0.len(),
+        MAX_ADDRESSES
+    );
+    assert!(text[..text.len() - 1].parse::<Reply>().is_err());
+    let invitation = Invitation::new(Purpose::Call, &identity()).unwrap();
+    assert!(invitation.to_string().parse::<Reply>().is_err());
 }

@@ -1,4 +1,4 @@
-//! Prefetches what the events of the next window need, before the first of them happens.
+//! Prefetches the data of the events of the next window before the first of them happens.
 //!
 //! With thousands of flows nearly every event finds its link, its packet and its agent in far memory. Served
 //! one after the other, each waits for all of that, as what an event needs is known only from what the one
@@ -12,7 +12,7 @@ use crate::topology::Topology;
 use evenkeel_prefetch::prefetch;
 use tfrc::time::Instant;
 
-/// Below so many links all of a network lies in a near cache: those of 500 flows take half a megabyte.
+/// Below so many links all of a network lies in a near cache: the links of 500 flows take half a megabyte.
 const MANY_LINKS: usize = 2_000;
 
 /// Up to when nothing need be prefetched: for ever, if not most of the network lies in far memory.

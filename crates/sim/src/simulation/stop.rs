@@ -1,4 +1,4 @@
-//! What packets come to and events wake, in one number each.
+//! The target of a packet or an event, a link or an agent, in one number.
 
 /// A link or an agent.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -7,7 +7,7 @@ pub(super) enum Stop {
     Agent(u32),
 }
 
-/// A [`Stop`] in one number: twice that of a link, or one more than twice that of an agent.
+/// A [`Stop`] in one number: twice a link's number, or one more than twice an agent's number.
 // Paths take half the memory, and an event is moved in registers: a pair would be written piece by piece and
 // soon read as a whole, for which a processor waits.
 #[derive(Clone, Copy, Debug)]

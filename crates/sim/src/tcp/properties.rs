@@ -1,4 +1,4 @@
-//! What holds for any variant, on any path, with any settings.
+//! Properties of any variant, on any path, with any settings.
 
 use super::*;
 use evenkeel_link::Random;
@@ -90,9 +90,12 @@ impl Pair {
             };
             // The first packet that is missing is sent again at once, whatever the window; and two
             // duplicate acknowledgements let a packet each leave beyond it (RFC 3042).
-            let again = self.sender.counters().resent > before.counters().resent;
+            let resent = self.sender.counters().resent > before.counters().resent;
             let full = before.in_flight() as f64 + 1.0 > before.cwnd() + 2.0;
-            assert!(!full || again && segment.number == self.first, "{before:?}");
+            assert!(
+                !full || resent && segment.number == self.first,
+                "{before:?}"
+            );
             self.carry(Parcel::Segment(segment));
         }
         while let Some(ack) = self.receiver.poll_ack(self.now) {

@@ -1,4 +1,4 @@
-//! The receiving end: what arrives becomes acknowledgements.
+//! The receiving end answers segments with acknowledgements.
 
 use super::config::{Config, ConfigError};
 use super::runs::Runs;

@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn a_coarse_clock_counts_whole_ticks() {
         let mut rto = Rto::new(MS(1_000), Duration::ZERO, MS(100));
-        // From the tick of 0 to that of 200 ms.
+        // From the tick at 0 to the tick at 200 ms.
         rto.sample(Instant::from_millis(90), Instant::from_millis(210));
         assert_eq!((rto.srtt(), rto.timeout()), (Some(MS(200)), MS(600)));
         assert_eq!(

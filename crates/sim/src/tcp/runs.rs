@@ -74,19 +74,19 @@ impl Runs {
         let mut last = first;
         let mut merged = new.clone();
         let mut at = new.start;
-        let mut tell = |part: Range<u64>| {
+        let mut add = |part: Range<u64>| {
             if !part.is_empty() {
                 self.len += part.end - part.start;
                 fresh(part);
             }
         };
         while let Some(run) = self.runs.get(last).filter(|run| run.start <= new.end) {
-            tell(at..run.start);
+            add(at..run.start);
             at = at.max(run.end);
             merged = merged.start.min(run.start)..merged.end.max(run.end);
             last += 1;
         }
-        tell(at..new.end);
+        add(at..new.end);
         if first == last {
             self.runs.insert(first, merged);
         } else {
@@ -146,17 +146,17 @@ mod tests {
             let mut runs = Runs::default();
             let mut set = BTreeSet::new();
             for (start, len, remove) in steps {
-                let mut told = Vec::new();
+                let mut changed = Vec::new();
                 let expected: Vec<u64> = if remove {
-                    runs.remove_below(start, |part| told.extend(part));
+                    runs.remove_below(start, |part| changed.extend(part));
                     let below = set.range(..start).copied().collect();
                     set.retain(|&packet| packet >= start);
                     below
                 } else {
-                    runs.insert(start..start + len, |part| told.extend(part));
+                    runs.insert(start..start + len, |part| changed.extend(part));
                     (start..start + len).filter(|&packet| set.insert(packet)).collect()
                 };
-                prop_assert_eq!(told, expected);
+                prop_assert_eq!(changed, expected);
                 prop_assert_eq!(runs.len(), set.len() as u64);
                 prop_assert_eq!(runs.end(), set.last().map(|last| last + 1));
                 for n in 1..5u64 {

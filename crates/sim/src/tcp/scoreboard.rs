@@ -1,4 +1,4 @@
-//! What of the sent packets is acknowledged, in flight or to be sent again.
+//! The scoreboard: sent packets that are acknowledged, in flight or lost.
 
 use super::runs::Runs;
 use super::segment::Ack;
@@ -77,18 +77,18 @@ impl Scoreboard {
     /// Takes in the SACK blocks, and gives whether they told of packets not known to have arrived.
     pub(super) fn sack(&mut self, ack: &Ack) -> bool {
         let resent = self.una..self.retransmit;
-        let mut news = false;
+        let mut has_new = false;
         for block in ack.sacked() {
             let known = block.start.max(self.una)..block.end.min(self.next);
             self.sacked.insert(known, |part| {
                 self.resent -= overlap(&part, &resent);
-                news = true;
+                has_new = true;
             });
         }
-        if news && let Some(third) = self.sacked.nth_highest(DUP_THRESH) {
+        if has_new && let Some(third) = self.sacked.nth_highest(DUP_THRESH) {
             self.lost_below = self.lost_below.max(third);
         }
-        news
+        has_new
     }
 
     /// Takes all that was sent and not acknowledged for lost, and starts to send it again.

@@ -1,4 +1,4 @@
-//! What the two ends exchange: small values, as a simulator moves millions of them a second.
+//! The segments between the two ends: small values, as a simulator moves millions of them a second.
 
 use std::ops::Range;
 use tfrc::Ecn;

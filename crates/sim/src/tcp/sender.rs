@@ -105,7 +105,7 @@ impl Sender {
         }
         let acked = self.board.advance(ack.next);
         let sack = self.config.variant.uses_sack();
-        let news = sack && self.board.sack(&ack);
+        let sacked_new = sack && self.board.sack(&ack);
         if let Some((packet, sent)) = self.timed
             && packet < self.board.una()
         {
@@ -117,7 +117,7 @@ impl Sender {
                 self.rto.end_backoff();
             }
             self.on_new_ack(now, acked, ack.ece);
-        } else if self.board.outstanding() > 0 && (news || !sack) {
+        } else if self.board.outstanding() > 0 && (sacked_new || !sack) {
             self.on_dup_ack();
         }
         if self.phase == Phase::Open && self.sees_loss() {
@@ -149,8 +149,8 @@ impl Sender {
     // which a processor waits.
     #[inline(always)]
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
-        let (packet, again) = self.next_packet()?;
-        Some(self.segment(now, packet, again))
+        let (packet, is_resent) = self.next_packet()?;
+        Some(self.segment(now, packet, is_resent))
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout): when the retransmission timer expires.
@@ -317,14 +317,14 @@ impl Sender {
     }
 
     #[inline(always)]
-    fn segment(&mut self, now: Instant, number: u64, again: bool) -> Segment {
+    fn segment(&mut self, now: Instant, number: u64, is_resent: bool) -> Segment {
         self.counters.sent += 1;
-        self.counters.resent += u64::from(again);
+        self.counters.resent += u64::from(is_resent);
         if self.timer.is_none() {
             self.timer = Some(self.rto.expiry(now));
         }
         // During fast recovery acknowledgements wait for what is missing, and would measure that.
-        if !again && self.timed.is_none() && !matches!(self.phase, Phase::Recovery { .. }) {
+        if !is_resent && self.timed.is_none() && !matches!(self.phase, Phase::Recovery { .. }) {
             self.timed = Some((number, now));
         }
         let data = self.config.data(number + 1) - self.config.data(number);
@@ -332,12 +332,12 @@ impl Sender {
             number,
             size: data + self.config.header,
             // RFC 3168 §6.1.5: what is sent again is not offered for marking.
-            ecn: if self.config.ecn && !again {
+            ecn: if self.config.ecn && !is_resent {
                 Ecn::Ect0
             } else {
                 Ecn::NotEct
             },
-            cwr: !again && std::mem::take(&mut self.cwr),
+            cwr: !is_resent && std::mem::take(&mut self.cwr),
             connection: Connection::default(),
         }
     }

@@ -171,13 +171,16 @@ mod tests {
 
     #[test]
     fn an_error_names_the_line_the_field_and_what_would_be_right() {
-        let told = |line: &str| {
+        let message = |line: &str| {
             let text = format!("time,type,size\n0,I,5000\n{line}\n");
             FrameTrace::parse(&text).unwrap_err().to_string()
         };
-        assert_eq!(told("0.04,I"), "line 3: not three fields: time,type,size");
         assert_eq!(
-            told("0.04,I,1,2"),
+            message("0.04,I"),
+            "line 3: not three fields: time,type,size"
+        );
+        assert_eq!(
+            message("0.04,I,1,2"),
             "line 3: not three fields: time,type,size"
         );
         for time in [
@@ -190,21 +193,21 @@ mod tests {
             "99999999999999999999",
         ] {
             let expected = "line 3: time must be seconds, with up to nine decimals";
-            assert_eq!(told(&format!("{time},I,1")), expected);
+            assert_eq!(message(&format!("{time},I,1")), expected);
         }
-        assert_eq!(told("0.04,X,1"), "line 3: type must be I, P or B");
+        assert_eq!(message("0.04,X,1"), "line 3: type must be I, P or B");
         let expected = "line 3: size must be a whole number of bytes";
-        assert_eq!(told("0.04,I,-1"), expected);
-        assert_eq!(told("0.04,I,18446744073709551616"), expected);
+        assert_eq!(message("0.04,I,-1"), expected);
+        assert_eq!(message("0.04,I,18446744073709551616"), expected);
         assert_eq!(
-            told("0,I,1"),
+            message("0,I,1"),
             "line 3: time must be after that of the frame before it, within a day"
         );
         let beyond = FrameTrace::MAX_SIZE.get() + 1;
-        let told_size = told(&format!("# none\n0.04,I,{beyond}"));
+        let size_error = message(&format!("# none\n0.04,I,{beyond}"));
         assert!(
-            told_size.starts_with("line 4: size must be at most"),
-            "{told_size}"
+            size_error.starts_with("line 4: size must be at most"),
+            "{size_error}"
         );
         let late = FrameTrace::parse("0.04,I,1\n0.08,I,1").unwrap_err();
         assert_eq!(
@@ -212,7 +215,7 @@ mod tests {
             "line 1: time must be 0, as of the first frame"
         );
         assert_eq!(
-            told("time,type,size"),
+            message("time,type,size"),
             "line 3: time must be seconds, with up to nine decimals"
         );
     }

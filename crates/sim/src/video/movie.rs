@@ -1,4 +1,4 @@
-//! Made-up movies: frame sizes as those of real MPEG-4 films, from a seed.
+//! Made-up movies: frame sizes as of real MPEG-4 films, from a seed.
 //!
 //! The traces of the `vod` paper are gone; of them is known a mean of 640 kb/s, the largest frame over the
 //! mean frame (18.2 and 12.1), and that the rate of one changes much faster than that of the other. What
@@ -48,7 +48,7 @@ impl Movie {
     /// 640 kb/s.
     const MEAN: u64 = 640_000 / 8 / FRAME_RATE as u64;
 
-    /// The rate changes quickly, as that of "V for Vendetta" (`vod` §4): the largest frame is 18.2 mean
+    /// The rate changes quickly, as in "V for Vendetta" (`vod` §4): the largest frame is 18.2 mean
     /// frames.
     pub const FAST: Self = Self {
         mean: Bytes::new(Self::MEAN),
@@ -58,7 +58,7 @@ impl Movie {
         drift: 0.43,
     };
 
-    /// The rate changes slowly, as that of "Cinderella Man": the largest frame is 12.1 mean frames.
+    /// The rate changes slowly, as in "Cinderella Man": the largest frame is 12.1 mean frames.
     pub const SLOW: Self = Self {
         mean: Bytes::new(Self::MEAN),
         peak: Bytes::new(Self::MEAN * 121 / 10),
@@ -154,7 +154,7 @@ impl Movie {
 
 /// The shape of the lengths of scenes: below 2, so that long ones make for long memory.
 const SCENE_SHAPE: f64 = 1.5;
-/// How the activity of a group is correlated with that of the group before it.
+/// The correlation of a group's activity with the activity of the group before it.
 const PERSISTENCE: f64 = 0.8;
 /// How frames of a kind differ within a group: the standard deviation of the logarithm of their size.
 const NOISE: f64 = 0.2;

@@ -229,7 +229,7 @@ mod tests {
         // All that was ready was sent or waits; a fourth of it does not fit.
         assert_eq!(sent + queued, 999);
         assert!((200..350).contains(&queued), "{queued}");
-        // What waits longest is what was ready first: the delay is that of the queue.
+        // The oldest bytes wait longest: their wait is the delay of the queue.
         let last = times.delays.last().unwrap().as_secs_f64();
         assert!((last - queued as f64 * 0.02).abs() < 1.0, "{last} s");
     }

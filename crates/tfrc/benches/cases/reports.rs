@@ -43,21 +43,21 @@ pub(crate) fn ask_metered(metered: &mut Metered, now: Instant) -> usize {
 
 /// What such a sender does for a packet that it sends.
 #[inline]
-pub(crate) fn note(told: &mut Tracker, now: Instant) {
-    told.handle_sent(now, SIZE, Some(IN_ORDER.rtt));
+pub(crate) fn note(tracker: &mut Tracker, now: Instant) {
+    tracker.handle_sent(now, SIZE, Some(IN_ORDER.rtt));
 }
 
 /// What it does with a report.
 #[inline]
-pub(crate) fn be_told(
-    told: &mut Tracker,
+pub(crate) fn handle_report(
+    tracker: &mut Tracker,
     (now, header, statuses): (Instant, &ReportHeader, &[PacketStatus]),
 ) -> Option<Feedback> {
-    told.handle_report(now, header, statuses.iter().copied())
+    tracker.handle_report(now, header, statuses.iter().copied())
 }
 
-/// A stream as its reports tell it, each when it comes: of every packet twice.
-pub(crate) fn told(
+/// Returns the reports of a stream with their times of arrival. Each packet is in two reports.
+pub(crate) fn arrival_reports(
     traffic: Traffic,
     count: u64,
 ) -> Vec<(Instant, ReportHeader, Vec<PacketStatus>)> {

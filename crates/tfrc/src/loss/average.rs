@@ -214,7 +214,7 @@ impl Estimate for Weights {
         let (without, mean) = (weight / total, discounted / weight);
         let (newer, newer_weight) = self.with_current(0.0, closed, 1.0);
         // At this I_0, p is the same with and without I_0: (w_0 + W_newer) / (w_0·I_0 + I_newer) = W_tot / I_tot1.
-        let joins = (newer_weight / without * SURELY - newer) / self.0[0];
+        let joins = (newer_weight / without * ROUNDING_FACTOR - newer) / self.0[0];
         Closed {
             without,
             mean,
@@ -258,7 +258,7 @@ impl Weights {
 }
 
 /// A factor below one by more than the rounding error of sums over [`MAX_INTERVALS`] intervals.
-const SURELY: f64 = 1.0 - 1e-9;
+const ROUNDING_FACTOR: f64 = 1.0 - 1e-9;
 
 /// The sums over the closed intervals with their weights and discounts, so that p need not be summed anew for each
 /// packet.

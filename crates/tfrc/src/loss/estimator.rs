@@ -132,7 +132,7 @@ impl LossEstimator {
             Recorded::Recovered(lateness) => {
                 self.reordering.handle_late(lateness, self.rtt());
                 arrived.recovered = true;
-                arrived.merged = self.intervals.take_back(arrival.seq);
+                arrived.merged = self.intervals.undo_loss(arrival.seq);
             }
         }
         if arrival.seq >= before && arrival.rtt.is_some() {

@@ -215,7 +215,7 @@ impl Intervals {
 
     /// Undoes one loss of the remembered event that contains packet `seq`. Returns true if no loss of that event
     /// remains, so that two intervals became one (RFC 5348 §6.1).
-    pub(super) fn take_back(&mut self, seq: u64) -> bool {
+    pub(super) fn undo_loss(&mut self, seq: u64) -> bool {
         let events = &mut self.recent[..self.len];
         let Some(index) = events
             .iter()

@@ -253,7 +253,7 @@ impl Receiver {
     /// X_recv is measured back to expiries of the feedback timer, four of which are remembered. If every report
     /// were an expiry, more than four in a round trip would shorten the measurement. A report up to a quarter of a
     /// round trip early counts as due, because formats round times to their own units.
-    pub(crate) fn report_or_foretell(&mut self, now: Instant) -> FeedbackPacket {
+    pub(crate) fn report_or_predict(&mut self, now: Instant) -> FeedbackPacket {
         let rtt = self.estimator.round_trip_time();
         if self.schedule.is_due(now + rtt.unwrap_or_default() / 4) {
             return self.report(now);

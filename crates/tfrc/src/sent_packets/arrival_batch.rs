@@ -8,7 +8,7 @@ use crate::time::Instant;
 pub(super) const BATCH: usize = 1_024;
 /// The most exchanges of neighbours, after which the whole batch is sorted once. Arrivals are usually almost in
 /// order.
-const MOVES: usize = 8 * BATCH;
+const MAX_SWAPS: usize = 8 * BATCH;
 
 /// A packet that will be counted as arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,14 +90,15 @@ impl ArrivalBatch {
     #[inline(never)]
     fn sink(&mut self) {
         let mut place = self.len - 1;
-        while place > 0 && self.known[place - 1].at > self.known[place].at && self.moves < MOVES {
+        while place > 0 && self.known[place - 1].at > self.known[place].at && self.moves < MAX_SWAPS
+        {
             self.known.swap(place - 1, place);
             place -= 1;
             self.moves += 1;
         }
     }
 
-    /// Returns the last to arrive. The result may be another arrival if more are out of order than [`MOVES`]
+    /// Returns the last to arrive. The result may be another arrival if more are out of order than [`MAX_SWAPS`]
     /// permits.
     pub(super) fn last(&self) -> Option<&BatchedArrival> {
         self.known[..self.len].last()
@@ -106,7 +107,7 @@ impl ArrivalBatch {
     /// Returns all arrivals in the order of time, and empties the list.
     pub(super) fn take(&mut self) -> &[BatchedArrival] {
         let known = &mut self.known[..self.len];
-        if self.moves == MOVES {
+        if self.moves == MAX_SWAPS {
             known.sort_unstable_by_key(|known| (known.at, known.seq));
         }
         self.taken = self.len;

@@ -82,15 +82,15 @@ pub struct Arrivals<const N: usize> {
     /// The number after the last report's last packet; a late packet moves it back.
     unreported: u64,
     /// How many earlier packets the next report repeats: as many as the last report covered for the first time.
-    pub(super) again: u64,
+    pub(super) repeated: u64,
     /// The number after the last report's last packet, which late packets do not move.
     reported_end: u64,
     /// The first and the last arrival since that report among the packets that were not plainly the next in order.
-    others: [Instant; 2],
+    slow_path_bounds: [Instant; 2],
     /// The number after the last packet that was too late for a report.
     too_late: u64,
     /// Packets from this number on need more than the plain path.
-    news: u64,
+    fast_path_end: u64,
     /// The arrival of this packet or a higher one makes a hole a loss.
     loss: u64,
     /// Until this time a new hole causes no report: the loss event before it lasts a round trip.
@@ -128,11 +128,11 @@ impl<const N: usize> Arrivals<N> {
             end: 0,
             whole_from: 0,
             unreported: 0,
-            again: 0,
+            repeated: 0,
             reported_end: 0,
-            others: NONE,
+            slow_path_bounds: NONE,
             too_late: u64::MAX,
-            news: 0,
+            fast_path_end: 0,
             loss: u64::MAX,
             quiet_until: Instant::ZERO,
             timer: Instant::ZERO,
@@ -148,7 +148,7 @@ impl<const N: usize> Arrivals<N> {
     pub fn handle_data(&mut self, arrival: &Arrival) -> bool {
         let seq = arrival.seq;
         if !self.is_next(arrival) {
-            return self.handle_news(arrival);
+            return self.handle_slow_path(arrival);
         }
         self.slots[seq as usize % N] = Slot::new(seq, arrival.at, arrival.ecn);
         self.end = seq + 1;
@@ -161,15 +161,15 @@ impl<const N: usize> Arrivals<N> {
     /// Returns true if a packet is the next in order and cannot cause a report by itself.
     #[inline]
     pub(super) const fn is_next(&self, arrival: &Arrival) -> bool {
-        arrival.seq == self.end && arrival.seq < self.news
+        arrival.seq == self.end && arrival.seq < self.fast_path_end
     }
 
     /// Records a packet that is not the next in order, or that causes a report.
     #[inline(never)]
-    fn handle_news(&mut self, arrival: &Arrival) -> bool {
+    fn handle_slow_path(&mut self, arrival: &Arrival) -> bool {
         let &Arrival { seq, at, ecn, .. } = arrival;
         if seq + self.limit < self.end && core::mem::replace(&mut self.too_late, seq + 1) == seq {
-            self.turn_back(seq);
+            self.reset_unreported(seq);
         }
         let slot = &mut self.slots[seq as usize % N];
         if slot.holds(seq) {
@@ -182,8 +182,8 @@ impl<const N: usize> Arrivals<N> {
             return false;
         }
         *slot = Slot::new(seq, at, ecn);
-        let [first, last] = self.others;
-        self.others = [first.min(at), last.max(at)];
+        let [first, last] = self.slow_path_bounds;
+        self.slow_path_bounds = [first.min(at), last.max(at)];
         let is_first = self.first == u64::MAX;
         if is_first {
             (self.unreported, self.reported_end) = (seq, seq);
@@ -205,13 +205,13 @@ impl<const N: usize> Arrivals<N> {
         if is_first || is_loss || is_full || at >= self.timer {
             self.call_for_report(arrival);
         }
-        self.news = self.loss.min(self.unreported + self.most_new);
+        self.fast_path_end = self.loss.min(self.unreported + self.most_new);
         true
     }
 
     /// Returns to the number `seq`, because two packets in a row are further behind the highest than a report reaches.
     /// The highest was forged, or no packet near it would be reported either.
-    fn turn_back(&mut self, seq: u64) {
+    fn reset_unreported(&mut self, seq: u64) {
         (self.end, self.whole_from, self.loss) = (seq, seq, u64::MAX);
         self.unreported = self.unreported.min(seq);
         self.reported_end = self.reported_end.min(seq);
@@ -273,7 +273,7 @@ impl<const N: usize> Arrivals<N> {
     /// they do not, each lost report leaves a hole.
     pub fn next_span(&self) -> ReportSpan {
         let oldest = self.first.max(self.end.saturating_sub(self.limit));
-        let first = self.unreported.saturating_sub(self.again).max(oldest);
+        let first = self.unreported.saturating_sub(self.repeated).max(oldest);
         ReportSpan {
             first,
             count: (self.end - first) as usize,
@@ -296,10 +296,10 @@ impl<const N: usize> Arrivals<N> {
     #[inline(never)]
     pub(super) fn report(&mut self, now: Instant) -> ReportSpan {
         let span = self.next_span();
-        self.again = self.end - self.unreported;
+        self.repeated = self.end - self.unreported;
         (self.unreported, self.reported_end) = (self.end, self.end);
-        self.others = NONE;
-        self.news = self.loss.min(self.end + self.most_new);
+        self.slow_path_bounds = NONE;
+        self.fast_path_end = self.loss.min(self.end + self.most_new);
         // After a report that left alone the next packet causes a report at once. Where packets come in bunches, at
         // least two round trips apart, each report would otherwise leave alone.
         let was_alone = self.timer < Instant::MAX;
@@ -312,7 +312,7 @@ impl<const N: usize> Arrivals<N> {
     /// Returns when the first and the last packet arrived since the last report; the first is zero if it is
     /// forgotten.
     pub(super) fn arrival_bounds(&self) -> (Instant, Instant) {
-        let [mut first, mut last] = self.others;
+        let [mut first, mut last] = self.slow_path_bounds;
         let next = self.slots[self.reported_end as usize % N];
         if next.holds(self.reported_end) {
             first = first.min(next.at);
@@ -333,8 +333,8 @@ impl<const N: usize> Arrivals<N> {
             let came = (first..first + 8).map(|seq| self.slots[seq as usize % N].holds(seq));
             came.fold(0, |bits, came| bits << 1 | u8::from(came))
         } else {
-            let others = self.end - first;
-            !0xff_u8.checked_shr(others as u32).unwrap_or(0)
+            let count = self.end - first;
+            !0xff_u8.checked_shr(count as u32).unwrap_or(0)
         }
     }
 

@@ -93,15 +93,17 @@ impl<const N: usize> MeteredArrivals<N> {
         self.meter.handle_run(last, bytes, Bytes::ZERO);
         let span = self.arrivals.report(now);
         let end = span.first + span.count as u64;
-        let news = self.arrivals.again;
-        self.arrivals.again = self.rounds.again(now, self.arrivals.interval, news);
+        let new_count = self.arrivals.repeated;
+        self.arrivals.repeated = self
+            .rounds
+            .next_repeated(now, self.arrivals.interval, new_count);
         let arrivals = &self.arrivals;
-        let new = end.saturating_sub(news).max(span.first)..end;
+        let new = end.saturating_sub(new_count).max(span.first)..end;
         self.bits.append(new, |first| arrivals.eight_bits(first));
         let vector = AckVector {
             first: span.first as u16,
             receive_rate: self.meter.report(arrivals.round_trip_time()),
-            // The highest number may be that of a forged packet, after which others arrived.
+            // The highest number may be a forged packet's, after which others arrived.
             delay: now.saturating_since(last),
         };
         (span, vector)
@@ -119,21 +121,21 @@ impl<const N: usize> MeteredArrivals<N> {
 #[derive(Clone, Debug, Default)]
 struct Rounds {
     /// The packets of each round trip, the newest first; the newest round trip is not over.
-    told: [u64; ROUNDS + 1],
+    reported: [u64; ROUNDS + 1],
     /// The first report from this time on ends the newest round trip.
     until: Instant,
 }
 
 impl Rounds {
-    /// Returns how many packets the next report repeats, if the report at `now` covers `news` packets first.
-    fn again(&mut self, now: Instant, round: Nanos, news: u64) -> u64 {
-        self.told[0] += news;
+    /// Returns how many packets the next report repeats, if the report at `now` covers `new_count` packets first.
+    fn next_repeated(&mut self, now: Instant, round: Nanos, new_count: u64) -> u64 {
+        self.reported[0] += new_count;
         if now >= self.until {
-            self.told.rotate_right(1);
-            self.told[0] = 0;
+            self.reported.rotate_right(1);
+            self.reported[0] = 0;
             self.until = now + round;
         }
-        self.told.iter().sum()
+        self.reported.iter().sum()
     }
 }
 
@@ -199,18 +201,18 @@ mod tests {
     }
 
     fn check_bits<const N: usize>(receiver: &MeteredArrivals<N>, span: ReportSpan) {
-        let told: Vec<u8> = receiver.bits(span).collect();
+        let reported: Vec<u8> = receiver.bits(span).collect();
         let known = receiver
             .arrivals()
             .arrivals_in(span)
-            .map(|told| told.is_some());
+            .map(|reported| reported.is_some());
         let known: Vec<bool> = known.collect();
         let bits = known.chunks(8).map(|eight| {
             (0..8).fold(0, |bits, bit| {
                 bits << 1 | u8::from(eight.get(bit) == Some(&true))
             })
         });
-        assert_eq!(bits.collect::<Vec<_>>(), told, "{span:?}");
+        assert_eq!(bits.collect::<Vec<_>>(), reported, "{span:?}");
     }
 
     #[test]

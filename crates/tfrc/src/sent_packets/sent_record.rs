@@ -31,7 +31,7 @@ pub(super) struct SentRecord {
     pub(super) size: u16,
     /// The sender itself set the congestion mark.
     pub(super) is_test: bool,
-    /// R equals that of the packet before, and the sender set no mark: the arrival carries no further news.
+    /// R equals the R of the packet before, and the sender set no mark: the arrival reports nothing more.
     pub(super) is_plain: bool,
 }
 

@@ -1,9 +1,9 @@
 //! The sender of sender-based TFRC: remembers sent packets and matches reports to them.
 
+mod advance;
 mod ingest;
 mod ingest_vector;
 mod settle;
-mod turns;
 
 use core::ops::Range;
 use core::time::Duration;
@@ -52,7 +52,7 @@ pub struct SentPacketTracker<const N: usize> {
     /// The number of the next packet.
     next: u64,
     /// The first packet that is not yet settled.
-    turn: u64,
+    next_unsettled: u64,
     /// The first number that needs room: its slot may hold a packet that is not settled, or that unsettled reports
     /// cover.
     full_at: u64,
@@ -116,7 +116,7 @@ impl<const N: usize> SentPacketTracker<N> {
             sent: [SentRecord::NONE; N],
             first,
             next: first,
-            turn: first,
+            next_unsettled: first,
             full_at: first + N as u64,
             final_from: first,
             reported: first,
@@ -153,7 +153,7 @@ impl<const N: usize> SentPacketTracker<N> {
         self
     }
 
-    /// Adds further suspicions to those of earlier receivers at the same place.
+    /// Adds further suspicions to the suspicions of earlier receivers at the same host.
     #[must_use]
     pub const fn suspecting(mut self, suspicions: Suspicions) -> Self {
         self.suspicions = suspicions;
@@ -300,7 +300,7 @@ impl<const N: usize> SentPacketTracker<N> {
     /// Returns the packets about which further reports change nothing: they are settled, and arrived.
     #[inline]
     pub(super) fn final_range(&self) -> Range<u64> {
-        self.final_from.max(self.remembered().start)..self.turn
+        self.final_from.max(self.remembered().start)..self.next_unsettled
     }
 
     /// Returns the packets that are remembered.

@@ -17,7 +17,8 @@ const DRIFT_DIVISOR: u32 = 2_000;
 pub(crate) struct PeerClock {
     /// The difference of the time line and the receiver's clock, nanoseconds modulo 2^64.
     shift: u64,
-    /// The difference of the sender's clock and the time line, nanoseconds: drift, and transit back beyond that of the first report.
+    /// The difference of the sender's clock and the time line, nanoseconds: drift, and transit back beyond the first
+    /// report's.
     offset: i64,
     /// When the newest report was made, on the time line, and when it arrived.
     newest: Option<(Instant, Instant)>,

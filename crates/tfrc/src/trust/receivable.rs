@@ -53,7 +53,7 @@ impl Default for Receivable {
 }
 
 impl Receivable {
-    /// Adds further suspicions to those of earlier receivers at the same place.
+    /// Adds further suspicions to the suspicions of earlier receivers at the same host.
     #[must_use]
     pub const fn suspecting(mut self, suspicions: Suspicions) -> Self {
         self.suspicions = suspicions;

@@ -51,7 +51,7 @@ fn lossy(loss: Loss, rtt: Duration) -> Conditions {
     }
 }
 
-/// X over that of the equation for this loss event rate.
+/// X over the equation's rate for this loss event rate.
 fn over_equation(path: &Path, measured: &Measured, p: f64) -> f64 {
     let rtt = path.conditions.delay * 2;
     measured.mean_x / equation::rate(PACKET, rtt, LossEventRate::new(p)).bytes_per_sec()

@@ -59,7 +59,7 @@ fn loss_on_a_path_that_reorders_is_found_to_five_percent() {
         let run = |config| {
             let conditions = reordered(lossy(Loss::Bernoulli(loss), ms(rtt)));
             let mut path = path_of(conditions, Source::Greedy, config);
-            // Long enough that the intervals are those of the loss, not of the start.
+            // The run is long enough that its intervals come from the loss, not from the start.
             path.run(secs(10).max(ms(rtt) * 500));
             let measured = path.run(secs(60));
             measured.true_interval / measured.interval

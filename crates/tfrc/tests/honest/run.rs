@@ -104,7 +104,7 @@ impl Receiver {
             Self::Timed(arrivals) => {
                 let span = arrivals.poll_report(now)?;
                 let seqs = span.first..span.first + span.count as u64;
-                let told = seqs.map(|seq| match arrivals.status(seq) {
+                let reported = seqs.map(|seq| match arrivals.status(seq) {
                     PacketStatus::Arrived { at: Some(at), ecn } => PacketStatus::Arrived {
                         at: Some(clock.show(at)),
                         ecn,
@@ -116,7 +116,7 @@ impl Receiver {
                     made_at: clock.show(now),
                     resolution: Duration::from_millis(1),
                 };
-                SentReport::Arrivals(header, told.collect())
+                SentReport::Arrivals(header, reported.collect())
             }
             Self::Metered(metered) => {
                 let (span, vector) = metered.poll_report(now)?;
@@ -248,10 +248,10 @@ pub(crate) fn run_remembering<const N: usize>(seed: u64) -> Verdict {
                 }
             }
             Event::Reports => {
-                let Some(told) = receiver.report(now, clock) else {
+                let Some(reported) = receiver.report(now, clock) else {
                     continue;
                 };
-                saved.push(told);
+                saved.push(reported);
                 // Other people's receivers save reports up.
                 if !computed && random.percent(15) {
                     continue;
@@ -265,10 +265,10 @@ pub(crate) fn run_remembering<const N: usize>(seed: u64) -> Verdict {
                 }
             }
             Event::Reported(datagram) => {
-                for told in datagram {
-                    match told {
-                        SentReport::Arrivals(header, told) => {
-                            sender.ingest_report(now, &header, told);
+                for reported in datagram {
+                    match reported {
+                        SentReport::Arrivals(header, reported) => {
+                            sender.ingest_report(now, &header, reported);
                         }
                         SentReport::Vector(vector, received) => {
                             sender.ingest_vector(now, &vector, received);

@@ -79,7 +79,7 @@ impl Losses {
         let highest_before = self.highest().unwrap_or(seq);
         if self.lost.remove(&seq) {
             arrived.recovered = true;
-            arrived.merged = self.take_back(seq);
+            arrived.merged = self.undo_loss(seq);
         }
         self.arrivals.push(*arrival);
         self.received.insert(seq);
@@ -224,7 +224,7 @@ impl Losses {
     }
 
     /// A packet that was called lost has come (§5.1). True if that removes its loss event.
-    fn take_back(&mut self, seq: u64) -> bool {
+    fn undo_loss(&mut self, seq: u64) -> bool {
         let Some(index) = self
             .intervals
             .iter()

@@ -127,9 +127,9 @@ pub(crate) fn arrivals(random: &mut Random) -> Vec<Arrival> {
         };
         arrivals.push(arrival);
         if random.chance(repeat) {
-            let again = spacing * places * random.unit();
+            let copy_delay = spacing * places * random.unit();
             arrivals.push(Arrival {
-                at: arrival.at + grid.snap(again),
+                at: arrival.at + grid.snap(copy_delay),
                 ..arrival
             });
         }

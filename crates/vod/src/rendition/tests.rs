@@ -219,8 +219,12 @@ fn clock_is_the_sum_of_its_steps() {
             row.name
         );
         let rate = len * 1e3 / row.lasts_ms as f64;
-        let told = rendition.mean_rate().bytes_per_sec();
-        assert!((told / rate - 1.0).abs() < 0.001, "{}: {told}", row.name);
+        let mean_rate = rendition.mean_rate().bytes_per_sec();
+        assert!(
+            (mean_rate / rate - 1.0).abs() < 0.001,
+            "{}: {mean_rate}",
+            row.name
+        );
     }
 }
 

@@ -129,9 +129,9 @@ fn slightly_shorter_rendition_is_avoided_at_its_end() {
 #[test]
 fn renditions_of_unequal_lengths_are_refused() {
     let wrong = title(vec![stream(700, 5, 3), stream(700, 3, 11)]).unwrap_err();
-    let told = wrong.to_string();
+    let message = wrong.to_string();
     let expected = "0.ts lasts 5.0 s and 1.ts 3.1 s, ";
-    assert!(told.starts_with(expected), "{told}");
+    assert!(message.starts_with(expected), "{message}");
 }
 
 #[test]
@@ -143,11 +143,11 @@ fn missing_entry_is_reported_with_place_and_remedy() {
             .unwrap()
             .expect("an entry that does not match");
     }
-    let told = title.mismatch().unwrap().to_string();
+    let message = title.mismatch().unwrap().to_string();
     // Both begin with one.
     let expected = "0.ts has a keyframe at 1.0 s and 1.ts has none there, ";
-    assert!(told.starts_with(expected), "{told}");
-    assert!(told.contains("-sc_threshold 0"), "{told}");
+    assert!(message.starts_with(expected), "{message}");
+    assert!(message.contains("-sc_threshold 0"), "{message}");
 }
 
 #[test]
@@ -284,7 +284,7 @@ fn change_is_made_at_idr_without_marks() {
         .iter()
         .map(|packet| TsHeader::parse(packet).unwrap().pid)
         .collect();
-    // The last tables of one rendition, those of the other, and its nine packets of an IDR at two seconds.
+    // The last tables of one rendition, the tables of the second one, and its nine packets of an IDR at two seconds.
     let change = [&[0, MAP, CLOCK, 0, MAP], &[PICTURES; 9][..]].concat();
     let at = pids
         .windows(change.len())

@@ -102,7 +102,7 @@ pub(super) struct Facts {
     /// for the interval of all.
     pub(super) mean_rate: Option<FrameRate>,
     /// True for pictures of high definition that do not name the matrix of their colours.
-    pub(super) is_untold_hd: bool,
+    pub(super) is_undeclared_hd: bool,
 }
 
 impl Facts {
@@ -122,7 +122,7 @@ impl Facts {
         let rows = value("height").and_then(|rows| rows.parse().ok());
         Self {
             mean_rate: value("avg_frame_rate").and_then(rate),
-            is_untold_hd: value("color_space") == Some("unknown")
+            is_undeclared_hd: value("color_space") == Some("unknown")
                 && rows.is_some_and(|rows: u32| rows >= Self::HD_ROWS),
         }
     }
@@ -162,7 +162,7 @@ pub(super) fn arguments(input: &FfmpegInput, options: &FfmpegOptions, facts: Fac
     };
     words.extend(["-vf".into(), filters]);
     if options.frame_rate.is_none() {
-        words.extend(["-fpsmax".into(), FrameRate::MOST.to_string()]);
+        words.extend(["-fpsmax".into(), FrameRate::DEFAULT_MAX.to_string()]);
     }
     let output = ["-pix_fmt", "yuv420p", "-f", "yuv4mpegpipe", "-"];
     words.extend(output.map(str::to_owned));
@@ -174,8 +174,8 @@ pub(super) fn arguments(input: &FfmpegInput, options: &FfmpegOptions, facts: Fac
 /// picture, and a camera's would be a picture late.
 fn filters(options: &FfmpegOptions, facts: Facts) -> String {
     let mean = facts.mean_rate.map(|rate| {
-        if rate.is_above(FrameRate::MOST) {
-            FrameRate::MOST
+        if rate.is_above(FrameRate::DEFAULT_MAX) {
+            FrameRate::DEFAULT_MAX
         } else {
             rate
         }
@@ -187,7 +187,7 @@ fn filters(options: &FfmpegOptions, facts: Facts) -> String {
         // Both M-JPEG and H.264 can have a width of whole blocks.
         None => format!("'if(eq(sar,1),iw,clip(8*round(iw*sar/8),8,{MAX_SIDE}))':ih"),
     };
-    let matrix = if facts.is_untold_hd {
+    let matrix = if facts.is_undeclared_hd {
         "in_color_matrix=bt709:"
     } else {
         ""
@@ -277,7 +277,7 @@ mod tests {
         let text = "height=720\r\ncolor_space=unknown\navg_frame_rate=30000/1001\n";
         let facts = Facts {
             mean_rate: FrameRate::new(30_000, 1001),
-            is_untold_hd: true,
+            is_undeclared_hd: true,
         };
         assert_eq!(Facts::parse(text), facts);
         assert!(filters(&FfmpegOptions::default(), facts).contains(":in_color_matrix=bt709:"));

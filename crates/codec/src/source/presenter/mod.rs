@@ -13,7 +13,7 @@
 //! | presenter 640x480 | 0.57 | 40.3 dB |
 //! | presenter 1280x720 | 0.45 | 42.0 dB |
 //!
-//! `cargo test --release -p evenkeel-codec --test scene_cost -- --nocapture` prints these figures, and those of the
+//! `cargo test --release -p evenkeel-codec --test scene_cost -- --nocapture` prints these figures, and the figures of the
 //! [`Scene`](super::Scene) and of real clips beside them.
 
 mod body;
@@ -33,21 +33,18 @@ mod street;
 
 pub use speech::Speech;
 
-use super::built_in::{GRAIN_SAMPLES, check_sides, grain};
+use super::built_in::{FULL_LIGHT, check_sides, develop, grain};
 use super::contract::{Source, SourceError};
 use super::counter;
 use super::format::Format;
 use super::random::Random;
-use crate::picture::{BLACK, Picture, WHITE};
+use crate::picture::Picture;
 use canvas::PaintCanvas;
 use figure::Figure;
 use motion::Pose;
 use plane::at;
 use room::RoomPlan;
 use street::StreetTraffic;
-
-/// Each of the two parts of the film grain has this peak, in steps of a sample.
-const GRAIN_PEAK: i32 = 2;
 
 /// A presenter shows a painted person, whose looks and movements depend on a seed.
 #[derive(Debug)]
@@ -78,7 +75,7 @@ impl Presenter {
         let uncovered = room::paint(&mut canvas, plan, fine);
         // The camera's focus is on the person; a little of the blur also keeps small pictures from aliasing.
         canvas.blur(height as f32 / 400.0 + 0.1);
-        let grain = grain(width, GRAIN_PEAK, &mut random);
+        let grain = grain(width, &mut random);
         Ok(Self {
             format,
             seed,
@@ -102,24 +99,10 @@ impl Presenter {
         self.traffic.draw(millis, &mut picture);
         self.figure
             .draw(&Pose::at_time(self.seed, millis), &mut picture);
-        self.develop(&mut picture);
+        develop(&mut picture, FULL_LIGHT, &self.grain, &mut self.random);
         counter::draw(&mut picture, self.index);
         self.index += 1;
         picture
-    }
-
-    /// Adds film grain.
-    fn develop(&mut self, picture: &mut Picture) {
-        let width = picture.width();
-        for row in picture.planes_mut()[0].chunks_mut(width) {
-            let start = (self.random.next() % GRAIN_SAMPLES as u64) as usize;
-            for (sample, grain) in row.iter_mut().zip(&self.grain[start..][..width]) {
-                let exposed = sample
-                    .saturating_add(*grain)
-                    .saturating_sub(GRAIN_PEAK as u8);
-                *sample = exposed.clamp(BLACK, WHITE);
-            }
-        }
     }
 }
 

@@ -79,12 +79,12 @@ fn blink(seed: u64, millis: u64) -> f32 {
     let within = (millis % BLINK_CELL_MILLIS) as f32;
     let start = chance(seed ^ 0x71, cell) * (BLINK_CELL_MILLIS as f32 - 2.2 * BLINK_MILLIS);
     // Some blinks are double.
-    let again = chance(seed ^ 0x72, cell) < 0.2;
+    let has_pause = chance(seed ^ 0x72, cell) < 0.2;
     let lid = |begin: f32| {
         let share = (within - begin) / BLINK_MILLIS;
         smooth(0.0, 0.35, share) * smooth(1.0, 0.45, share)
     };
-    let second = if again {
+    let second = if has_pause {
         lid(start + BLINK_MILLIS)
     } else {
         0.0

@@ -2,6 +2,12 @@
 
 use core::ops::{Add, Mul, Sub};
 
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+/// SplitMix64 adds this to its state before each number (Steele et al. 2014).
+const SPLIT_MIX_STEP: u64 = 0x9E37_79B9_7F4A_7C15;
+
 /// A point or a vector has x to the right and y downwards.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct PlanePoint {
@@ -81,12 +87,11 @@ pub(super) fn sine(turns: f32) -> f32 {
     sign * arch * (0.775 + 0.225 * arch)
 }
 
-/// Returns a number from 0 to 1 for each index (the finish of SplitMix64, Steele et al. 2014).
+/// Returns a number from 0 to 1 for each index: the number of this index, from 1, in the stream of the seed.
 pub(super) fn chance(seed: u64, index: i64) -> f32 {
-    let mixed = seed.wrapping_add((index as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15));
-    let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    ((mixed ^ (mixed >> 31)) >> 40) as f32 / 16_777_216.0
+    let passed = (index as u64).wrapping_sub(1).wrapping_mul(SPLIT_MIX_STEP);
+    let number = SplitMix64::seed_from_u64(seed.wrapping_add(passed)).next_u64();
+    (number >> 40) as f32 / 16_777_216.0
 }
 
 /// Returns value noise from -1 to 1 along a line.

@@ -22,12 +22,12 @@
 mod noise;
 mod shot;
 
-use super::built_in::{GRAIN_SAMPLES, check_sides, grain};
+use super::built_in::{check_sides, develop, grain};
 use super::contract::{Source, SourceError};
 use super::counter;
 use super::format::{Format, FrameRate};
 use super::random::Random;
-use crate::picture::{BLACK, Picture, WHITE};
+use crate::picture::Picture;
 use shot::Shot;
 
 /// The number of different shots, after which the first returns, at another moment of its motion.
@@ -60,7 +60,7 @@ impl Scene {
         let shots = (0..SHOTS)
             .map(|look| Shot::new(look, format.width, format.height, &mut random))
             .collect();
-        let grain = grain(format.width, shot::GRAIN_PEAK, &mut random);
+        let grain = grain(format.width, &mut random);
         let mut scene = Self {
             format,
             random,
@@ -88,24 +88,11 @@ impl Scene {
         let mut picture = Picture::new(self.format.width, self.format.height);
         let millis = self.format.frame_rate.due(self.index).as_millis() as u64;
         self.shots[self.current].draw(millis, &mut picture);
-        self.develop(millis, &mut picture);
+        let light = shot::light(millis);
+        develop(&mut picture, light, &self.grain, &mut self.random);
         counter::draw(&mut picture, self.index);
         self.index += 1;
         picture
-    }
-
-    /// Adds light and film grain.
-    fn develop(&mut self, millis: u64, picture: &mut Picture) {
-        let gain = shot::gain(millis);
-        let width = picture.width();
-        for row in picture.planes_mut()[0].chunks_mut(width) {
-            let start = (self.random.next() % GRAIN_SAMPLES as u64) as usize;
-            for (sample, grain) in row.iter_mut().zip(&self.grain[start..][..width]) {
-                let lit = (u16::from(*sample) * gain) >> 7;
-                let exposed = (lit + u16::from(*grain)).saturating_sub(shot::GRAIN_PEAK as u16);
-                *sample = exposed.clamp(BLACK.into(), WHITE.into()) as u8;
-            }
-        }
     }
 }
 

@@ -4,9 +4,6 @@ use super::noise::{Grain, Texture};
 use crate::picture::{BLACK, Picture, WHITE};
 use crate::source::random::Random;
 
-/// The peak of the film grain, in steps of a sample: a clean 8-bit camera has one or two.
-pub(super) const GRAIN_PEAK: i32 = 2;
-
 /// Objects in a shot.
 const OBJECTS: usize = 5;
 
@@ -45,7 +42,7 @@ impl Shot {
         let coarsest = (height / 2).next_power_of_two().max(16);
         let luma = Grain {
             cells: (2, coarsest),
-            ..LOOKS[look % LOOKS.len()]
+            ..SHOT_GRAINS[look % SHOT_GRAINS.len()]
         };
         let chroma = Grain {
             cells: (8, coarsest),
@@ -132,7 +129,7 @@ impl Object {
 }
 
 /// The looks of the shots: haze, masonry, foliage.
-const LOOKS: [Grain; 3] = [
+const SHOT_GRAINS: [Grain; 3] = [
     Grain {
         cells: (2, 2),
         finest: 50,
@@ -247,7 +244,7 @@ fn swing(millis: u64, period: u64, extent: usize) -> usize {
 
 /// Returns the light in 1/128: it varies by an eighth in ten seconds, and each quarter minute a lamp is on for
 /// three seconds.
-pub(super) fn gain(millis: u64) -> u16 {
+pub(super) fn light(millis: u64) -> u16 {
     let lamp = if millis % 15_000 >= 12_000 { 20 } else { 0 };
     112 + lamp + swing(millis, 10_000, 16) as u16
 }
@@ -268,7 +265,7 @@ mod tests {
     #[test]
     fn light_never_overflows_a_product_with_a_sample() {
         for millis in (0..60_000).step_by(10) {
-            assert!((112..=160).contains(&gain(millis)));
+            assert!((112..=160).contains(&light(millis)));
         }
     }
 }

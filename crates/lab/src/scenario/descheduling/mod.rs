@@ -187,7 +187,7 @@ impl Real for Descheduling {
 }
 
 /// Rates are looked at so often: a fraction of a round trip.
-const LOOK: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 impl Descheduling {
     /// X of a session whose receiver is left alone at these times.
@@ -218,7 +218,7 @@ impl Descheduling {
         let mut rates = Rates::new();
         while sim.now() < end {
             job.go_on()?;
-            let to = end.min(sim.now() + LOOK);
+            let to = end.min(sim.now() + POLL_INTERVAL);
             reached(sim.run_until(to), to)?;
             let path = sim.agent(flow, End::Sender).end().session().path();
             let rate = path.map_or(0.0, |path| path.allowed_rate.bytes_per_sec());

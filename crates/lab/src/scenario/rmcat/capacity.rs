@@ -1,4 +1,4 @@
-//! What a bottleneck can carry over time: rates in steps, radio grants, or the deliveries of a cellular link.
+//! The capacity of a bottleneck over time: rates in steps, radio grants, or the deliveries of a cellular link.
 
 use std::fmt;
 use std::path::Path;

@@ -33,7 +33,7 @@ pub(super) struct Flow {
     pub(super) pause: Option<[Time; 2]>,
     /// One-way propagation delay.
     pub(super) delay: Time,
-    /// Its data goes against that of the others.
+    /// Its data flows in the opposite direction.
     #[serde(default)]
     pub(super) backward: bool,
     /// The most that a call asks for; RFC 8867's unless given.
@@ -75,7 +75,7 @@ pub(super) enum Kind {
 
 /// RFC 8867 §4.3: 1.5 Mb/s of video at most; 144p is the least of its resolutions, and the only one at which
 /// intra-coded pictures can have as little as its 150 kb/s.
-const MOST: f64 = 1.5e6;
+const MAX_VIDEO_RATE: f64 = 1.5e6;
 const FORMAT: (usize, usize, u32) = (176, 144, 25);
 /// Pixels of a side of a picture (RFC 2435 §3.1.5).
 const PICTURE_SIDES: RangeInclusive<usize> = 8..=2040;
@@ -158,7 +158,7 @@ impl Flow {
     /// The most that it asks for, in bits per second.
     pub(super) fn max_rate(&self) -> f64 {
         let usual = if self.kind.is_call() {
-            MOST
+            MAX_VIDEO_RATE
         } else {
             f64::INFINITY
         };
@@ -202,7 +202,7 @@ impl Flow {
         !self.backward && self.hop.is_none_or(|only| only == hop)
     }
 
-    /// Its sender and its receiver; `call` makes those of a call. `random` is its own.
+    /// Its sender and its receiver; `call` makes both ends of a call. `random` is its own.
     pub(super) fn ends(
         &self,
         tcp: &Tcp,

@@ -167,7 +167,7 @@ impl Scenario for Rmcat {
         Ok(sample::of(&case, &self.simulate(&case, job)?))
     }
 
-    /// What a congested way back costs the first flow: its rate over that of the case without one.
+    /// What a congested way back costs the first flow: its rate over its rate in the case without one.
     fn derive(&self, findings: &mut Findings) {
         let of =
             |case: &Case| findings.value(&format!("rate_kbps_{}_{}", case.flow[0].name, case.name));

@@ -1,4 +1,4 @@
-//! What is seen of every flow while it runs.
+//! Records every flow while it runs.
 
 use std::collections::VecDeque;
 

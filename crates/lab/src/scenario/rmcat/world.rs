@@ -14,7 +14,7 @@ use crate::network::advance;
 use crate::units::Time;
 
 /// Between two looks at the queues.
-pub(super) const LOOK: Duration = Duration::from_millis(50);
+pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Above the streams of the links.
 const STREAMS: u64 = 1 << 32;
 
@@ -140,7 +140,7 @@ impl World {
         let end = Instant::ZERO + self.length;
         let mut changes = self.changes.into_iter().peekable();
         while self.sim.now() < end {
-            let mut next = end.min(self.sim.now() + LOOK);
+            let mut next = end.min(self.sim.now() + POLL_INTERVAL);
             if let Some((_, change)) = changes.peek() {
                 next = next.min(Instant::ZERO + change.at);
             }

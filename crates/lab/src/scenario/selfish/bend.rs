@@ -20,12 +20,12 @@ impl Bend {
     /// it, as long as that can be, then as early as can be until the event is over.
     pub(super) fn claim<'a>(
         &mut self,
-        told: impl IntoIterator<Item = &'a mut ReportedArrival>,
+        reported: impl IntoIterator<Item = &'a mut ReportedArrival>,
         most: Duration,
         rtt: Duration,
     ) {
         let mut is_after_loss = false;
-        for packet in told {
+        for packet in reported {
             let Some((at, _)) = packet else {
                 is_after_loss = true;
                 continue;

@@ -69,7 +69,7 @@ pub(super) struct Liar {
     /// Reports so far.
     reports: u32,
     /// One past what reports have told.
-    told: u64,
+    reported: u64,
     /// The round trip of the path, which no sender tells it before the first report.
     path: Duration,
     bend: Bend,
@@ -79,15 +79,15 @@ pub(super) struct Liar {
     withheld: u32,
     outgoing: VecDeque<Vec<u8>>,
     /// Reports that are sent once more, and when.
-    again: VecDeque<(Instant, Vec<u8>)>,
+    resends: VecDeque<(Instant, Vec<u8>)>,
 }
 
 const FIRST_NAME: u32 = 7;
 /// The most packets that a report speaks of.
 const LIMIT: usize = 350;
 const REPLAYED_AFTER: Duration = Duration::from_secs(1);
-/// What is dated ahead is so by less than what makes a sender take the clock for set.
-const AHEAD: Duration = Duration::from_millis(900);
+/// A report is dated ahead by less than a step of the clock that a sender recognises.
+const MAX_DATED_AHEAD: Duration = Duration::from_millis(900);
 /// A sender learns how long a packet takes from fewer reports.
 const LEARNING: u32 = 20;
 
@@ -113,14 +113,14 @@ impl Liar {
             random: Random::new(seed, 2),
             made: 0,
             reports: 0,
-            told: 0,
+            reported: 0,
             path,
             bend: Bend::default(),
             slow_clock: SlowClock::default(),
             ahead: Instant::ZERO,
             withheld: 0,
             outgoing: VecDeque::new(),
-            again: VecDeque::new(),
+            resends: VecDeque::new(),
         }
     }
 
@@ -172,7 +172,7 @@ impl Liar {
                 let before = receiver.receive_rate();
                 let report = receiver.poll_report(now)?;
                 let rtt = receiver.round_trip_time().unwrap_or_default();
-                let tells_loss =
+                let reports_loss =
                     report.loss_event_rate > LossEventRate::ZERO && report.receive_rate < before;
                 let (mut rate, mut p, mut delay) =
                     (report.receive_rate, report.loss_event_rate, report.delay);
@@ -189,26 +189,26 @@ impl Liar {
                 let feedback = TfrcFeedback::new(report.timestamp, delay, rate, p);
                 let len =
                     feedback.emit(Config::FEEDBACK_FORMAT, self.name, self.source, &mut buf)?;
-                self.send(now, &buf[..len], tells_loss);
+                self.send(now, &buf[..len], reports_loss);
             }
             Reception::Arrivals(arrivals) => {
                 let span = arrivals.poll_report(now)?;
                 let rtt = arrivals.round_trip_time().unwrap_or_default();
-                let told = arrivals.arrivals_in(span).collect();
-                self.tell(
+                let reported = arrivals.arrivals_in(span).collect();
+                self.send_reported(
                     now,
                     span.first,
-                    told,
+                    reported,
                     rtt,
-                    &mut |liar, first, told, made_at, buf| {
-                        liar.write_arrivals(first, told, made_at, buf)
+                    &mut |liar, first, reported, made_at, buf| {
+                        liar.write_arrivals(first, reported, made_at, buf)
                     },
                 );
             }
             Reception::Metered(metered) => {
                 let (span, mut vector) = metered.poll_report(now)?;
                 let rtt = metered.arrivals().round_trip_time().unwrap_or_default();
-                let told = metered.arrivals().arrivals_in(span).collect();
+                let reported = metered.arrivals().arrivals_in(span).collect();
                 let times = match self.lie {
                     Lie::RaiseReceiveRate => 3.0,
                     Lie::Boast => 1_000.0,
@@ -217,11 +217,17 @@ impl Liar {
                 vector.receive_rate = vector.receive_rate * times;
                 vector.delay += self.wait(rtt);
                 let ssrcs = (self.name, self.source);
-                self.tell(now, span.first, told, rtt, &mut |_, first, told, _, buf| {
-                    vector.first = first as u16;
-                    let bits = sack::bits_of(told.iter().map(Option::is_some));
-                    sack::emit(ssrcs, &vector, told.len(), bits, buf)
-                });
+                self.send_reported(
+                    now,
+                    span.first,
+                    reported,
+                    rtt,
+                    &mut |_, first, reported, _, buf| {
+                        vector.first = first as u16;
+                        let bits = sack::bits_of(reported.iter().map(Option::is_some));
+                        sack::emit(ssrcs, &vector, reported.len(), bits, buf)
+                    },
+                );
             }
         }
         Some(())
@@ -229,11 +235,11 @@ impl Liar {
 
     /// True if it says nothing of what it has: a loss for the first time. Then it leaves before the sender, which waits for
     /// four round trips, takes it for silent.
-    fn is_silent(&mut self, now: Instant, tells_loss: bool) -> bool {
+    fn is_silent(&mut self, now: Instant, reports_loss: bool) -> bool {
         if self.lie != Lie::BeginAgain {
             return false;
         }
-        if tells_loss {
+        if reports_loss {
             self.missed.get_or_insert(now);
         }
         let Some(missed) = self.missed else {
@@ -252,7 +258,7 @@ impl Liar {
             self.outgoing.push_back(buf[..len].to_vec());
         }
         self.name += 1;
-        (self.missed, self.told) = (None, 0);
+        (self.missed, self.reported) = (None, 0);
         self.reception = Reception::new(self.feedback, self.edition);
     }
 
@@ -266,14 +272,14 @@ impl Liar {
         }
     }
 
-    fn send(&mut self, now: Instant, report: &[u8], tells_loss: bool) {
+    fn send(&mut self, now: Instant, report: &[u8], reports_loss: bool) {
         match self.lie {
             Lie::Withhold if self.withheld > 0 => self.withheld -= 1,
-            Lie::Withhold if tells_loss => self.withheld = 2,
+            Lie::Withhold if reports_loss => self.withheld = 2,
             Lie::Replay => {
                 self.outgoing
                     .extend([report.to_vec(), report.to_vec(), report.to_vec()]);
-                self.again
+                self.resends
                     .push_back((now + REPLAYED_AFTER, report.to_vec()));
             }
             _ => self.outgoing.push_back(report.to_vec()),
@@ -304,9 +310,9 @@ impl Agent for Liar {
     fn handle_timeout(&mut self, _now: Instant) {}
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Packet<Body>> {
-        if self.again.front().is_some_and(|(at, _)| *at <= now) {
+        if self.resends.front().is_some_and(|(at, _)| *at <= now) {
             self.outgoing
-                .extend(self.again.pop_front().map(|(_, report)| report));
+                .extend(self.resends.pop_front().map(|(_, report)| report));
         }
         if self.outgoing.is_empty() {
             self.report(now);
@@ -323,7 +329,7 @@ impl Agent for Liar {
         if !self.outgoing.is_empty() {
             return Some(Instant::ZERO);
         }
-        let again = self.again.front().map(|(at, _)| *at);
-        [self.due(), again].into_iter().flatten().min()
+        let resends = self.resends.front().map(|(at, _)| *at);
+        [self.due(), resends].into_iter().flatten().min()
     }
 }

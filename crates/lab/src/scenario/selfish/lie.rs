@@ -1,4 +1,4 @@
-//! What there is to lie about.
+//! The lies that a receiver can tell.
 
 use evenkeel_sim::FeedbackMode;
 use serde::Deserialize;
@@ -85,7 +85,7 @@ impl Lie {
             Self::ClaimNoTime | Self::ClaimTogether | Self::FutureReport | Self::RunClockSlow => {
                 matches!(feedback, FeedbackMode::Ccfb | FeedbackMode::Twcc)
             }
-            // The others' rates are those of the arrivals that they tell.
+            // The rates of other receivers follow from the arrivals that they report.
             Self::Boast => matches!(feedback, FeedbackMode::Tfrc | FeedbackMode::Sack),
             // The others know no marks.
             Self::EraseMarks => matches!(feedback, FeedbackMode::Tfrc | FeedbackMode::Ccfb),

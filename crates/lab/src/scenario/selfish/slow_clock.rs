@@ -14,7 +14,7 @@ const BEFORE: Duration = Duration::from_millis(1);
 /// A sender may take so much of the time since the newest report for drift, with each report.
 const DRIFT: u32 = 2_000;
 /// Reports at once at most: what a tenth of a second of a way back of 4 Mb/s carries.
-const MOST: u32 = 400;
+const MAX_REPORTS_AT_ONCE: u32 = 400;
 
 /// What it shows.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,15 +28,15 @@ pub(super) struct SlowClock {
 impl SlowClock {
     /// The dates of reports without news that follow one that tells what came, and that one's own.
     pub(super) fn dates(&mut self, now: Instant) -> (Instant, Vec<Instant>) {
-        let Some((date, told)) = self.newest else {
+        let Some((date, reported)) = self.newest else {
             (self.newest, self.last) = (Some((now, now)), now);
             return (now, Vec::new());
         };
-        let since = now.saturating_since(told);
+        let since = now.saturating_since(reported);
         let hidden = now.saturating_since(self.last) * (SPEED - 1) / SPEED;
         self.last = now;
         let wanted = hidden.as_secs_f64() / (since / DRIFT).as_secs_f64();
-        let mut dates = vec![date - BEFORE; (wanted as usize).min(MOST as usize)];
+        let mut dates = vec![date - BEFORE; (wanted as usize).min(MAX_REPORTS_AT_ONCE as usize)];
         if since >= NEWEST_EVERY {
             let newest = date + since / SPEED;
             self.newest = Some((newest, now));
@@ -51,14 +51,14 @@ mod tests {
     use super::*;
 
     /// Asked every 50 ms for ten seconds: each date with when it was told.
-    fn told() -> Vec<(Instant, Instant, usize)> {
+    fn reported() -> Vec<(Instant, Instant, usize)> {
         let mut clock = SlowClock::default();
         let start = Instant::from_secs(100);
         let asked = (0..200).map(|time| start + Duration::from_millis(50) * time);
         asked
             .map(|now| {
                 let (date, dates) = clock.dates(now);
-                assert!(dates.len() <= MOST as usize + 1);
+                assert!(dates.len() <= MAX_REPORTS_AT_ONCE as usize + 1);
                 let newest = dates.iter().fold(date, |newest, date| newest.max(*date));
                 (now, newest, dates.len())
             })
@@ -67,10 +67,10 @@ mod tests {
 
     #[test]
     fn its_newest_dates_pass_at_a_tenth_of_the_speed() {
-        let told = told();
-        let (began, first, _) = told[0];
-        let newest = told.iter().map(|(_, newest, _)| *newest).max().unwrap();
-        let ended = told[told.len() - 1].0;
+        let reported = reported();
+        let (began, first, _) = reported[0];
+        let newest = reported.iter().map(|(_, newest, _)| *newest).max().unwrap();
+        let ended = reported[reported.len() - 1].0;
         let shown = newest.saturating_since(first).as_secs_f64();
         let passed = ended.saturating_since(began).as_secs_f64();
         // The last date is up to 850 ms old.
@@ -84,12 +84,12 @@ mod tests {
     fn it_repeats_itself_as_often_as_hides_what_it_loses() {
         let mut newest = None;
         let (mut granted, mut asked) = (Duration::ZERO, 0);
-        for (now, date, count) in told() {
-            if let Some((before, told)) = newest
+        for (now, date, count) in reported() {
+            if let Some((before, reported)) = newest
                 && date <= before
             {
-                granted += now.saturating_since(told) / DRIFT * count as u32;
-                asked += u32::from(count < MOST as usize);
+                granted += now.saturating_since(reported) / DRIFT * count as u32;
+                asked += u32::from(count < MAX_REPORTS_AT_ONCE as usize);
             }
             if newest.is_none_or(|(before, _)| date > before) {
                 newest = Some((date, now));

@@ -71,31 +71,31 @@ impl Timeline {
 const BACK_TO_BACK: f64 = 50e-6;
 /// Gaps as near as this to a whole millisecond are thought to come from a timer of that tick: of
 /// evenly distributed ones a tenth.
-const NEAR: f64 = 50e-6;
+const TICK_TOLERANCE: f64 = 50e-6;
 /// Steps of their distribution, and how long each is.
 const GAP_STEPS: u32 = 200;
 const GAP_STEP: f64 = 0.5e-3;
 
-pub(super) fn gaps(sample: &mut Sample, case: &Case, gaps: &[f64]) {
+pub(super) fn inter_packet_gaps(sample: &mut Sample, case: &Case, inter_packet_gaps: &[f64]) {
     let name = &case.name;
     let from_whole = |gap: f64| (gap * 1e3 - (gap * 1e3).round()).abs() / 1e3;
     for (metric, value) in [
         (
             "ipi_back_to_back_pct",
-            100.0 * share(gaps, |gap| gap < BACK_TO_BACK),
+            100.0 * share(inter_packet_gaps, |gap| gap < BACK_TO_BACK),
         ),
         (
             "ipi_whole_ms_pct",
-            100.0 * share(gaps, |gap| from_whole(gap) < NEAR),
+            100.0 * share(inter_packet_gaps, |gap| from_whole(gap) < TICK_TOLERANCE),
         ),
-        ("ipi_p50_us", quantile(gaps, 0.5) * 1e6),
-        ("ipi_p99_us", quantile(gaps, 0.99) * 1e6),
+        ("ipi_p50_us", quantile(inter_packet_gaps, 0.5) * 1e6),
+        ("ipi_p99_us", quantile(inter_packet_gaps, 0.99) * 1e6),
     ] {
         sample.metric(format!("{metric}_{name}"), value);
     }
     let steps = (0..=GAP_STEPS).map(|i| f64::from(i) * GAP_STEP);
     let points: Vec<(f64, f64)> = steps
-        .map(|x| (x * 1e3, share(gaps, |gap| gap <= x)))
+        .map(|x| (x * 1e3, share(inter_packet_gaps, |gap| gap <= x)))
         .collect();
     sample.curve("gaps", name.as_str(), points);
 }
@@ -207,7 +207,7 @@ mod tests {
     fn gaps_of_whole_milliseconds_and_none_at_all_are_told_apart() {
         let mut sample = Sample::default();
         let scenario = scenario();
-        gaps(
+        inter_packet_gaps(
             &mut sample,
             &scenario.case[0],
             &[0.0, 1e-3, 2.01e-3, 2.5e-3],

@@ -61,16 +61,16 @@ pub struct Timeline {
     drawn: Time,
     /// Timescales of the throughput ratio.
     ratio_timescales: Vec<Time>,
-    /// Two groups by name: the throughput of the first over that of the second, and how alike they are.
+    /// Two groups by name: the throughput of the first over the throughput of the second, and how alike they are.
     compare: Option<[String; 2]>,
     /// A change of the bottleneck.
     rate_change: Option<RateChange>,
     /// When and to what the first flow has to settle.
     settle: Option<Settle>,
-    /// The highest sending rate of the first flow is that of the busiest interval of this length, from when it is
+    /// The highest sending rate of the first flow is measured in the busiest interval of this length, from when it is
     /// measured to the end of the run.
     peak_over: Option<Time>,
-    /// Its lowest sending rate is that of the idlest interval of this length.
+    /// Its lowest sending rate is measured in the idlest interval of this length.
     floor_over: Option<Time>,
     /// What else is told.
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! What is told of a case: how full the link is, and what each group has of it.
+//! Metrics of a case: the use of the link, and each group's share of it.
 
 use tfrc::time::Duration;
 
@@ -64,15 +64,15 @@ impl Timeline {
             self.floor(&mut sample, case, sent);
         }
         if self.also.contains(&Also::LossEventRate) {
-            let told = &measured.loss_reports;
-            sample.metric(format!("loss_event_rate_{name}"), told.mean());
-            self.loss_event_rate(&mut sample, case, &told.first);
+            let loss_reports = &measured.loss_reports;
+            sample.metric(format!("loss_event_rate_{name}"), loss_reports.mean());
+            self.loss_event_rate(&mut sample, case, &loss_reports.first);
         }
         if self.also.contains(&Also::Losses) {
             self.losses(&mut sample, case, [&measured.sent, &measured.received]);
         }
         if self.also.contains(&Also::Gaps) {
-            first::gaps(&mut sample, case, &measured.gaps);
+            first::inter_packet_gaps(&mut sample, case, &measured.gaps);
         }
         if self.also.contains(&Also::Queue) {
             let waits = measured.queue.iter();

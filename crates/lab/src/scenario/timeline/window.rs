@@ -1,4 +1,4 @@
-//! When a case is looked at: flows on long paths take longer to settle, and remember longer.
+//! The times at which a case is measured: flows on long paths settle later and remember longer.
 
 use serde::Deserialize;
 use tfrc::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! One call over one link: the simulation, and what was seen of it.
+//! One call over one link: the simulation and its records.
 
 use evenkeel_codec::source::{
     Ffmpeg, FfmpegOptions, Format, FrameRate, Scene, Source, SourceError,
@@ -98,7 +98,7 @@ impl CallScene {
 }
 
 /// Between two looks at the sender.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// What the sender is at, each time that it is looked at.
 pub(super) struct Look {
@@ -218,7 +218,7 @@ impl<'a> World<'a> {
         let end = self.end_of_run();
         let mut looks = Vec::new();
         while self.sim.now() < end {
-            let next = end.min(self.sim.now() + LOOK);
+            let next = end.min(self.sim.now() + POLL_INTERVAL);
             advance(&mut self.sim, next, job, &mut ())?;
             let Some(end) = self.end(End::Sender) else {
                 continue;

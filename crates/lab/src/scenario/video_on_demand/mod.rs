@@ -102,8 +102,8 @@ struct Case {
     tcps: usize,
 }
 
-/// After the last departure that counts, for what is under way: longer than any queue here.
-const STRAGGLERS: Duration = Duration::from_secs(2);
+/// The time after the last departure that counts, for packets under way: longer than any queue here.
+const DRAIN_TIME: Duration = Duration::from_secs(2);
 /// All flows start within it.
 const STARTS: Duration = Duration::from_secs(1);
 /// What the paper holds streams to (after ITU-T Y.1541): the mean delay in seconds, and the loss.

@@ -10,7 +10,7 @@ use tfrc::units::duration_from_secs;
 use tfrc::{ReceiverConfig, SenderConfig};
 
 use super::record::Record;
-use super::{Case, Movie, STARTS, STRAGGLERS, Transport, VideoOnDemand};
+use super::{Case, DRAIN_TIME, Movie, STARTS, Transport, VideoOnDemand};
 use crate::error::{RunError, broken};
 use crate::job::Job;
 use crate::network::{Edition, Tfrc, advance, link};
@@ -77,7 +77,7 @@ pub(super) fn run(
             _ => None,
         });
     let waiting = waiting.collect();
-    advance(&mut sim, end + STRAGGLERS, job, record)?;
+    advance(&mut sim, end + DRAIN_TIME, job, record)?;
     Ok(waiting)
 }
 

@@ -164,12 +164,12 @@ mod tests {
         });
         let movie = FrameTrace::new(frames.collect()).unwrap();
         let part = excerpt(&movie, 3, Duration::from_secs(2)).unwrap();
-        let told: Vec<(u64, u64)> = part
+        let counts: Vec<(u64, u64)> = part
             .frames()
             .iter()
             .map(|frame| (frame.at.as_secs(), frame.size.get()))
             .collect();
-        assert_eq!(told, [(0, 3), (1, 0), (2, 1)]);
+        assert_eq!(counts, [(0, 3), (1, 0), (2, 1)]);
     }
 
     #[test]

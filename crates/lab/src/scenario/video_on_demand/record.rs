@@ -1,4 +1,4 @@
-//! What became of the packets of each flow.
+//! Records the fate of the packets of each flow.
 
 use evenkeel_sim::{Body, End, FlowId, Observer, Packet};
 use tfrc::time::{Duration, Instant};
@@ -129,7 +129,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// Ten seconds of a packet each 100 ms over a link of 50 ms, of which those of a window count.
+    /// Ten seconds of a packet each 100 ms over a link of 50 ms. Packets of a window count.
     fn record(window: [u64; 2], loss: Loss) -> Record {
         let mut net = Topology::new();
         let [a, b] = [net.add_node(), net.add_node()];

@@ -1,4 +1,4 @@
-//! What a run is told by, from the simulator and from a test bed alike.
+//! Metrics of a run, from the simulator and from a test bed alike.
 
 use super::{Case, MOST_IPLR, MOST_IPTD, VideoOnDemand, name};
 use crate::findings::Sample;

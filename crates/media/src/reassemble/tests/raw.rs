@@ -52,12 +52,12 @@ fn a_frame_becomes_complete_once() {
     let pushed: Vec<Pushed> = sent.iter().map(|p| p.push(&mut reassembler)).collect();
     assert_eq!(pushed.iter().filter(|p| completed(p)).count(), 1);
     // The packet has the same pixels under another number.
-    let again = Packet {
+    let duplicate = Packet {
         sequence: 20,
         ..sent[0].clone()
     };
     assert_eq!(
-        again.push(&mut reassembler),
+        duplicate.push(&mut reassembler),
         Pushed::Partial { timestamp: 90 }
     );
 }
@@ -149,7 +149,7 @@ proptest! {
         };
         let size = Reassembler::new(RAW).other_size(&packet.media(Instant::ZERO));
         let ends = (offset + pixels, (line & 0x7fff) + 1);
-        let told = marker && line < 0x8000 && ends != (20, 6);
-        prop_assert_eq!(size, told.then_some([ends, (20, 6)]));
+        let is_reported = marker && line < 0x8000 && ends != (20, 6);
+        prop_assert_eq!(size, is_reported.then_some([ends, (20, 6)]));
     }
 }

@@ -3,7 +3,7 @@
 use super::header::{Header, MAX_SPAN, Recovery, add_growing};
 use crate::packet::wire::Writer;
 
-/// Makes repair packets for a block of media packets, usually those of one frame.
+/// Makes repair packets for a block of media packets, usually one frame.
 ///
 /// The packets of the block are dealt in turn to the repair packets, so that a burst of as many losses leaves one
 /// missing packet to each. The number of repair packets need not be known before the block ends.

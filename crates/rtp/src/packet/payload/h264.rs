@@ -4,14 +4,17 @@
 
 use crate::packet::wire::{ParseError, Reader};
 
-/// The bits of a NAL unit's first byte that name its type (RFC 6184 §1.3).
-const TYPE: u8 = 0x1f;
 /// The bits F (an error) and NRI (the importance).
 const IMPORTANCE: u8 = 0xe0;
 const STAP_A: u8 = 24;
 const FU_A: u8 = 28;
 const START: u8 = 0x80;
 const END: u8 = 0x40;
+
+/// Returns the type of a NAL unit with this header (RFC 6184 §1.3, ITU-T H.264 table 7-1).
+pub const fn unit_type(header: u8) -> u8 {
+    header & 0x1f
+}
 
 /// The content of one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +49,7 @@ impl<'a> H264Payload<'a> {
     pub fn parse(payload: &'a [u8]) -> Result<Self, ParseError> {
         let mut reader = Reader::new(payload);
         let first = reader.u8("NAL unit header")?;
-        match first & TYPE {
+        match unit_type(first) {
             1..=23 => Ok(Self::Single(payload)),
             STAP_A => {
                 let units = Aggregate {
@@ -59,7 +62,7 @@ impl<'a> H264Payload<'a> {
                 let fu = reader.u8("FU header")?;
                 let (start, end) = (fu & START != 0, fu & END != 0);
                 // A fragment with both bits would be a whole unit (§5.8).
-                let valid = matches!(fu & TYPE, 1..=23) && !(start && end);
+                let valid = matches!(unit_type(fu), 1..=23) && !(start && end);
                 if !valid {
                     return Err(invalid("FU header", 1));
                 }
@@ -71,7 +74,7 @@ impl<'a> H264Payload<'a> {
                     });
                 }
                 Ok(Self::Fragment(Fragment {
-                    header: first & IMPORTANCE | fu & TYPE,
+                    header: first & IMPORTANCE | unit_type(fu),
                     start,
                     end,
                     data,
@@ -98,7 +101,7 @@ impl<'a> Aggregate<'a> {
             let unit = reader.take(len.into(), "NAL unit")?;
             if !unit
                 .first()
-                .is_some_and(|header| matches!(header & TYPE, 1..=23))
+                .is_some_and(|header| matches!(unit_type(*header), 1..=23))
             {
                 return Err(invalid("NAL unit size", offset));
             }
@@ -145,7 +148,10 @@ impl Fragment<'_> {
     /// Appends the fragment as a payload.
     pub fn emit(&self, buf: &mut Vec<u8>) {
         let flags = if self.start { START } else { 0 } | if self.end { END } else { 0 };
-        buf.extend_from_slice(&[self.header & IMPORTANCE | FU_A, flags | self.header & TYPE]);
+        buf.extend_from_slice(&[
+            self.header & IMPORTANCE | FU_A,
+            flags | unit_type(self.header),
+        ]);
         buf.extend_from_slice(self.data);
     }
 }

@@ -328,8 +328,8 @@ mod tests {
                 let len = header.emit(&mut buf).unwrap();
                 prop_assert_eq!(len + data.len(), bytes.len());
                 // MBZ is the only byte that a parser must ignore.
-                let again = [&buf[..len], data].concat();
-                prop_assert_eq!(JpegHeader::parse(&again), Ok((header, data)));
+                let parsed_input = [&buf[..len], data].concat();
+                prop_assert_eq!(JpegHeader::parse(&parsed_input), Ok((header, data)));
             }
         }
     }

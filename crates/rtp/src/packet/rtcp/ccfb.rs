@@ -268,11 +268,11 @@ mod tests {
             let ecns = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce];
             let zero = NtpTime::from_unix(Duration::from_secs(1_700_000_000));
             let made = Instant::from_millis(made_ms);
-            let told = packets.iter().map(|packet| packet.map(|(before, ecn)| {
+            let reported = packets.iter().map(|packet| packet.map(|(before, ecn)| {
                 (zero.at(made - Duration::from_nanos(before)), ecns[usize::from(ecn)])
             }));
             let mut buf = [0; 512];
-            let len = emit((1, 7), first, told, zero.at(made), &mut buf).unwrap();
+            let len = emit((1, 7), first, reported, zero.at(made), &mut buf).unwrap();
             prop_assert_eq!(len, packet_len(packets.len()));
             let feedback = read(&buf[..len]);
             let block = parse(&feedback, 7).unwrap().unwrap();
@@ -283,10 +283,10 @@ mod tests {
                     (PacketStatus::Missing, None) => {}
                     (PacketStatus::Arrived { at: Some(at), ecn }, Some((before, expected))) => {
                         prop_assert_eq!(ecn, ecns[usize::from(expected)]);
-                        let told = (block.made_at - at).as_nanos() as u64;
+                        let reported = (block.made_at - at).as_nanos() as u64;
                         let most = before + 15_260;
                         let is_over = before > 8_189 * 976_563;
-                        prop_assert!(told <= most && (told + 976_563 >= before || is_over), "{} for {}", told, before);
+                        prop_assert!(reported <= most && (reported + 976_563 >= before || is_over), "{} for {}", reported, before);
                     }
                     other => prop_assert!(false, "{:?}", other),
                 }

@@ -6,12 +6,12 @@ use crate::packet::wire::ParseError;
 
 /// The packets that are kept as parsed: more than our own compounds have. Later packets are parsed again at each
 /// use, so that no datagram makes its reader allocate.
-const KEPT: usize = 8;
+const PARSED_PACKETS: usize = 8;
 
 /// The packets of a datagram, a compound or a reduced-size one (RFC 5506), all of which are valid.
 #[derive(Clone, Debug)]
 pub struct Compound<'a> {
-    kept: [Option<Packet<'a>>; KEPT],
+    kept: [Option<Packet<'a>>; PARSED_PACKETS],
     /// The packets after those that are kept.
     rest: Packets<'a>,
     author: Option<u32>,
@@ -27,7 +27,7 @@ impl<'a> Compound<'a> {
     pub fn parse(datagram: &'a [u8]) -> Result<Self, ParseError> {
         let mut packets = Packets::parse(datagram)?;
         let is_full = packets.is_compound();
-        let mut kept = [const { None }; KEPT];
+        let mut kept = [const { None }; PARSED_PACKETS];
         let mut author = None;
         for (place, packet) in kept.iter_mut().zip(&mut packets) {
             let packet = packet?;

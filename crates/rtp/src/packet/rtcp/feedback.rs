@@ -277,10 +277,10 @@ mod tests {
                 prop_assert!(TfrcFeedback::parse(&read.fci[..cut]).is_err());
             }
             // The values survive a second conversion unchanged.
-            let again = TfrcFeedback::new(
+            let rebuilt = TfrcFeedback::new(
                 feedback.timestamp, feedback.delay(), feedback.rate(), feedback.p());
-            prop_assert_eq!(again.receive_rate, feedback.receive_rate);
-            prop_assert!(again.loss_event_rate.abs_diff(feedback.loss_event_rate) <= 1);
+            prop_assert_eq!(rebuilt.receive_rate, feedback.receive_rate);
+            prop_assert!(rebuilt.loss_event_rate.abs_diff(feedback.loss_event_rate) <= 1);
         }
     }
 }

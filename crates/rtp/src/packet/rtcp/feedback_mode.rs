@@ -30,7 +30,7 @@ impl FeedbackMode {
     pub const ALL: [Self; 5] = [Self::Tfrc, Self::Ccfb, Self::Twcc, Self::Sack, Self::App];
 
     /// Returns true if a sender of media computes p from reports of arrivals.
-    pub const fn tells_arrivals(self) -> bool {
+    pub const fn reports_arrivals(self) -> bool {
         matches!(self, Self::Ccfb | Self::Twcc | Self::Sack)
     }
 

@@ -219,10 +219,10 @@ mod tests {
             }
             // TFRC's own message carries the same values.
             let own = reception.about(words[3]);
-            let again = Reception::new(reception.media_ssrc, own.delay(), own.rate(), own.p());
+            let rebuilt = Reception::new(reception.media_ssrc, own.delay(), own.rate(), own.p());
             prop_assert_eq!(own.timestamp, words[3]);
-            prop_assert_eq!((again.delay_micros, again.receive_rate), (reception.delay_micros, reception.receive_rate));
-            prop_assert!(again.loss_event_rate.abs_diff(reception.loss_event_rate) <= 1);
+            prop_assert_eq!((rebuilt.delay_micros, rebuilt.receive_rate), (reception.delay_micros, reception.receive_rate));
+            prop_assert!(rebuilt.loss_event_rate.abs_diff(reception.loss_event_rate) <= 1);
         }
 
         #[test]

@@ -29,8 +29,8 @@ const MAX_RUN: u32 = 8_191;
 
 /// The symbols of a packet (§3.1.1): missing, or arrived with a delta of one or two bytes.
 const MISSING: u8 = 0;
-const SMALL: u8 = 1;
-const LARGE: u8 = 2;
+const SMALL_DELTA: u8 = 1;
+const LARGE_DELTA: u8 = 2;
 
 /// A report that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,8 +138,8 @@ impl<'a> Twcc<'a> {
             // The parser has checked the number of deltas.
             let mut byte = || deltas.next().unwrap_or(0);
             let delta = match chunk.next_kind() {
-                SMALL => byte().into(),
-                LARGE => i64::from(i16::from_be_bytes([byte(), byte()])),
+                SMALL_DELTA => byte().into(),
+                LARGE_DELTA => i64::from(i16::from_be_bytes([byte(), byte()])),
                 _ => {
                     let count = 1 + chunk.rest_of_run();
                     return Some(StatusRun::Missing { count });
@@ -199,8 +199,8 @@ impl Chunk {
             return Some([0, 0]);
         }
         // Symbols beyond the last packet are ignored.
-        let told = if step == 0 { 1 } else { count as u32 };
-        let symbols = self.symbols >> (32 - 2 * told);
+        let stored = if step == 0 { 1 } else { count as u32 };
+        let symbols = self.symbols >> (32 - 2 * stored);
         let [small, large] = [symbols & LOWER, symbols >> 1 & LOWER];
         match step {
             _ if small & large != 0 => None,
@@ -277,8 +277,8 @@ pub fn emit(
         };
         let delta = delta(&mut last, at);
         let (kind, written) = match u8::try_from(delta) {
-            Ok(small) => (SMALL, deltas.u8(small)),
-            Err(_) => (LARGE, deltas.u16(delta.cast_unsigned())),
+            Ok(small) => (SMALL_DELTA, deltas.u8(small)),
+            Err(_) => (LARGE_DELTA, deltas.u16(delta.cast_unsigned())),
         };
         fits &= written.is_some();
         kind
@@ -287,11 +287,11 @@ pub fn emit(
     if !fits {
         return None;
     }
-    let (told, chunks) = (deltas.len(), writer.len());
+    let (delta_bytes, chunks) = (deltas.len(), writer.len());
     let behind = 8 + most_chunks(count);
-    rest.copy_within(behind..behind + told, chunks);
-    let body = (chunks + told).next_multiple_of(4);
-    rest.get_mut(chunks + told..body)?.fill(0);
+    rest.copy_within(behind..behind + delta_bytes, chunks);
+    let body = (chunks + delta_bytes).next_multiple_of(4);
+    rest.get_mut(chunks + delta_bytes..body)?.fill(0);
     let mut writer = Writer::new(head);
     emit_header(&mut writer, FORMAT, TRANSPORT_FEEDBACK, 8 + body)?;
     writer.u32(sender_ssrc)?;
@@ -338,14 +338,14 @@ fn write_chunks(writer: &mut Writer<'_>, kinds: impl Iterator<Item = u8>) -> Opt
         }
         // Symbols beyond the last packet mean missing packets.
         let all = symbols << (2 * (14 - held));
-        let told = if symbols & UPPER == 0 { 14 } else { 7 };
-        let chunk = if told == 7 {
+        let written = if symbols & UPPER == 0 { 14 } else { 7 };
+        let chunk = if written == 7 {
             0b11 << 14 | all >> 14
         } else {
             0b10 << 14 | (0..14).fold(0, |bits, n| bits | all >> n & 1 << n)
         };
         writer.u16(chunk as u16)?;
-        held -= told.min(held);
+        held -= written.min(held);
         symbols &= (1 << (2 * held)) - 1;
     }
 }

@@ -126,7 +126,7 @@ impl Peer {
         self.latched.is_some_and(|l| !l.left)
     }
 
-    /// Returns true if the address was configured, or is that of the peer: RTCP may then introduce a source.
+    /// Returns true if the address was configured, or is the peer's: RTCP may then introduce a source.
     pub(in crate::session) fn trusts(&self, source: SocketAddr) -> bool {
         self.address().is_some_and(|peer| same(peer, source))
     }

@@ -118,7 +118,7 @@ impl Inbound {
         }
         self.first = self.first.min(sequence);
         if let Some(highest) = highest.filter(|highest| Extender::is_jump(*highest, sequence)) {
-            // The numbers between are not those of packets (RFC 3550 §A.1).
+            // The numbers between belong to no packets (RFC 3550 §A.1).
             self.first += sequence - highest - 1;
         }
         self.received += 1;

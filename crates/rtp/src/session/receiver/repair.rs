@@ -10,7 +10,7 @@ use crate::session::statistics::Ignored;
 use crate::session::{Incoming, MediaPacket, Session};
 
 impl Session {
-    /// Returns the next recovered media packet. Its arrival is that of the last datagram, so it counts as late.
+    /// Returns the next recovered media packet. It arrives with the last datagram, so it counts as late.
     pub fn poll_recovered(&mut self) -> Option<MediaPacket<'_>> {
         let receive = self.config.receive.as_ref()?;
         let sequence = loop {

@@ -117,9 +117,9 @@ impl Reporter {
     }
 
     /// Records the round-trip time of a sender report, which sets the time between reports where media states none.
-    pub(in crate::session) fn handle_round_trip(&mut self, told: Duration) {
+    pub(in crate::session) fn handle_round_trip(&mut self, round_trip: Duration) {
         if let Self::App { rtt, .. } = self {
-            *rtt = Some(told);
+            *rtt = Some(round_trip);
         }
     }
 

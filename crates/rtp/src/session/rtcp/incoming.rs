@@ -95,7 +95,7 @@ impl Session {
         })
     }
 
-    /// Returns true for our source of media, and that of repair packets.
+    /// Returns true for our source of media, and for our source of repair packets.
     pub(in crate::session) fn owns(&self, ssrc: u32) -> bool {
         let outbound = self.outbound.as_ref();
         ssrc == self.ssrc || outbound.is_some_and(|outbound| outbound.is_repair_source(ssrc))
@@ -143,8 +143,8 @@ impl Session {
 
     /// Records the round-trip time that the sender of the media measured.
     fn handle_app(&mut self, app: &App<'_>) -> Result<(), Ignored> {
-        let told = TfrcApp::parse(app).map_err(|_| Ignored::BadRtcp)?;
-        if let (Some(TfrcApp::RoundTrip(micros)), Some(inbound)) = (told, &mut self.inbound)
+        let message = TfrcApp::parse(app).map_err(|_| Ignored::BadRtcp)?;
+        if let (Some(TfrcApp::RoundTrip(micros)), Some(inbound)) = (message, &mut self.inbound)
             && inbound.ssrc() == app.ssrc
         {
             inbound.handle_round_trip(self.now, Duration::from_micros(micros.into()));

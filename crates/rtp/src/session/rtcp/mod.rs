@@ -1,4 +1,4 @@
-//! RTCP of one end: what arrives, and what leaves when.
+//! RTCP of one end: incoming packets, and the times and content of outgoing ones.
 
 mod incoming;
 mod keyframe_requests;

@@ -61,24 +61,24 @@ impl Session {
             return Ok(());
         }
         let (ssrc, author) = (self.ssrc, self.peer.ssrc());
-        let told = compound.packets().find_map(|packet| match packet {
+        let reception = compound.packets().find_map(|packet| match packet {
             Packet::Application(app) if app.name == tfrc_app::NAME && Some(app.ssrc) == author => {
                 match TfrcApp::parse(&app) {
-                    Ok(Some(TfrcApp::Reception(told))) => Some(told),
+                    Ok(Some(TfrcApp::Reception(reception))) => Some(reception),
                     _ => None,
                 }
             }
             _ => None,
         });
-        let Some(told) = told else {
+        let Some(reception) = reception else {
             return Ok(());
         };
-        if told.media_ssrc != ssrc {
+        if reception.media_ssrc != ssrc {
             return Err(Ignored::WrongSsrc);
         }
         let block = block.ok_or(Ignored::StaleFeedback)?;
         let (now, arrived) = (self.now, self.arrived);
-        self.take_in_report(|outbound| outbound.handle_reception(now, arrived, block, &told))
+        self.take_in_report(|outbound| outbound.handle_reception(now, arrived, block, &reception))
     }
 
     /// Handles all reports of arrivals in a datagram together, because some receivers collect reports and send

@@ -11,7 +11,7 @@ use tfrc::units::{Bytes, LossEventRate, Rate};
 use super::rate_source::Breach;
 use super::reception::{REMEMBERED, Reception};
 
-/// The rate without any report: that of two telephone calls, which the Internet carries without congestion control
+/// The rate without any report: the rate of two telephone calls, which the Internet carries without congestion control
 /// (RFC 3714 §3). A video gets a picture a second or more.
 pub(super) const BLIND_RATE: Rate = Rate::from_bytes_per_sec(16_000.0);
 /// The time without RTCP after which none is expected: a report is due within half its interval of five seconds at
@@ -57,8 +57,8 @@ pub(super) fn next_rate(
         GROWTH
     };
     let grown = (rate * (1.0 + growth * step)).min(most.max(rate));
-    let told = reception.loss(1).max(reception.loss(REMEMBERED));
-    let loss = told.max(inherited.get());
+    let reported_loss = reception.loss(1).max(reception.loss(REMEMBERED));
+    let loss = reported_loss.max(inherited.get());
     let allowed_at = |rtt| equation::rate(packet, rtt, LossEventRate::new(loss));
     let allowed = reception.rtt().map_or_else(
         || allowed_at(UNKNOWN_ROUND_TRIP).min(BLIND_RATE),
@@ -150,8 +150,8 @@ mod tests {
         let (silent, rare) = (reported(&[0], None), LossEventRate::new(1e-4));
         assert_eq!(next_rate(wide, PACKET, &silent, rare), BLIND_RATE);
         // The reports show a loss of one packet in 256 now and then.
-        let told = reported(&[1, 0, 0, 0, 0, 0, 0, 0], None);
-        assert!(clean(wide, &told) <= BLIND_RATE);
+        let reported_loss = reported(&[1, 0, 0, 0, 0, 0, 0, 0], None);
+        assert!(clean(wide, &reported_loss) <= BLIND_RATE);
     }
 
     #[test]

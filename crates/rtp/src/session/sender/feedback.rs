@@ -94,14 +94,14 @@ impl Outbound {
         now: Instant,
         arrival: Instant,
         block: &ReportBlock,
-        told: &tfrc_app::Reception,
+        reception: &tfrc_app::Reception,
     ) -> Result<Option<Trace>, Ignored> {
         let sent = self.sent.media.as_ref();
         let sent_at = sent.and_then(|sent| sent.departure_of(block.highest_sequence as u16));
         // Where a forged packet had the highest number, the report says nothing new of R.
-        let sent_at = sent_at.or(self.rtt().map(|rtt| arrival - rtt - told.delay()));
+        let sent_at = sent_at.or(self.rtt().map(|rtt| arrival - rtt - reception.delay()));
         let timestamp = sent_at.ok_or(Ignored::StaleFeedback)?.as_micros() as u32;
-        self.handle_feedback(now, arrival, told.about(timestamp))
+        self.handle_feedback(now, arrival, reception.about(timestamp))
     }
 
     /// Lets `read` compare the reports of arrivals in a datagram with the sent packets, or returns the reason for

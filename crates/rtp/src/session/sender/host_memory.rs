@@ -18,11 +18,11 @@ use super::lie::Lie;
 const MEMORY: Duration = Duration::from_secs(300);
 /// The least round trip that a reception report may claim for the initial rate, because its own delay cannot be
 /// checked. It bounds the initial rate to an initial window in this time, 3.5 Mb/s.
-const LEAST_TOLD_ROUND_TRIP: Duration = Duration::from_millis(10);
+const LEAST_CLAIMED_RTT: Duration = Duration::from_millis(10);
 
 /// The memory of one host.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Known {
+pub(super) struct HostRecord {
     /// The lie of the present receiver, if one was proven.
     pub(super) lie: Option<Lie>,
     /// True if the sender's marks do not return from this host.
@@ -30,21 +30,21 @@ pub(super) struct Known {
     /// The suspicions that prove nothing yet.
     pub(super) suspicions: Suspicions,
     /// The least R that a reception report may claim for the initial rate; with `None` no claim counts.
-    pub(super) least_told: Option<Duration>,
+    pub(super) least_claimed_rtt: Option<Duration>,
     /// The loss intervals of the receivers before the present one.
     pub(super) past: Past,
     /// The time of the last feedback.
     heard: Instant,
 }
 
-impl Known {
+impl HostRecord {
     /// Creates the memory of an unknown host.
     pub(super) fn nothing() -> Self {
         Self {
             lie: None,
             loses_marks: false,
             suspicions: Suspicions::default(),
-            least_told: Some(LEAST_TOLD_ROUND_TRIP),
+            least_claimed_rtt: Some(LEAST_CLAIMED_RTT),
             past: Past::NONE,
             heard: Instant::ZERO,
         }
@@ -58,22 +58,22 @@ impl Known {
 /// The memory of the present host, and of the hosts before.
 #[derive(Debug)]
 pub(super) struct HostMemory {
-    pub(super) known: Known,
-    others: Hosts<Known>,
+    pub(super) known: HostRecord,
+    earlier: Hosts<HostRecord>,
 }
 
 impl HostMemory {
     pub(super) fn new() -> Self {
         Self {
-            known: Known::nothing(),
-            others: Hosts::new(),
+            known: HostRecord::nothing(),
+            earlier: Hosts::new(),
         }
     }
 
     /// Moves the receiver from one host to another.
     pub(super) fn change(&mut self, from: IpAddr, to: IpAddr) {
-        self.others.keep(from, self.known);
-        self.known = self.others.take(to).unwrap_or(Known::nothing());
+        self.earlier.keep(from, self.known);
+        self.known = self.earlier.take(to).unwrap_or(HostRecord::nothing());
     }
 
     /// Forgets a path that is out of date.

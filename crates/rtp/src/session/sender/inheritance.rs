@@ -32,9 +32,9 @@ impl Outbound {
         // A round trip that feedback did not check permits no second flight above the checked rate. A receiver may
         // otherwise gain by leaving and returning.
         if self.feedback.has_feedback {
-            self.host.known.least_told = self.rtt();
+            self.host.known.least_claimed_rtt = self.rtt();
         } else if self.rate.reception.rtt().is_some() {
-            self.host.known.least_told = None;
+            self.host.known.least_claimed_rtt = None;
         }
         self.learn_path();
     }
@@ -53,11 +53,11 @@ impl Outbound {
             return;
         }
         let last = self.feedback.last();
-        let told = last.map_or(LossEventRate::ZERO, |last| last.p());
-        self.host.known.past = if told > self.inherited() {
-            Past::of(told, MAX_PAST)
+        let reported = last.map_or(LossEventRate::ZERO, |last| last.p());
+        self.host.known.past = if reported > self.inherited() {
+            Past::of(reported, MAX_PAST)
         } else if self.host.known.past.is_empty() {
-            // The interval is that of RFC 5348 §6.3.1 for the last reported rate; the first report has no rate.
+            // RFC 5348 §6.3.1 gives the interval for the last reported rate; the first report has no rate.
             let rtt = sender.rtt().unwrap_or_default();
             let received = sender.receive_rate();
             let rate = if received > Rate::ZERO {

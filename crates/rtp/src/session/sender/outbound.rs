@@ -7,7 +7,6 @@ use tfrc::units::{Bytes, Rate};
 use tfrc::{Ecn, Sender};
 
 use super::feedback_state::FeedbackState;
-use super::gaps::ReceiverTraps;
 use super::host_memory::HostMemory;
 use super::lie::Lie;
 use super::liveness::Liveness;
@@ -15,6 +14,7 @@ use super::numbering::Numbering;
 use super::path::Path;
 use super::path_sample::{PathSample, PendingSample};
 use super::rate_source::RateSource;
+use super::receiver_traps::ReceiverTraps;
 use super::reception::REMEMBERED;
 use super::sending_rate::{Control, SendingRate};
 use super::sent_history::SentHistory;
@@ -128,7 +128,7 @@ impl Outbound {
         TransportSequence(self.numbering.transport() as u16)
     }
 
-    /// Returns the bytes of a repair packet beyond those of a media packet with the same payload. Media packets
+    /// Returns the bytes by which a repair packet exceeds a media packet with the same payload. Media packets
     /// leave room for them if there are repair packets.
     pub(in crate::session) fn repair_overhead(&self) -> usize {
         if self.numbering.has_repair() {
@@ -211,11 +211,11 @@ impl Outbound {
             // Without TFRC, losses are counted by numbers alone, and a left-out number would count as one.
             && self.rate.is_tfrc()
         {
-            let gaps = &mut self.traps.gaps;
+            let numbers = &mut self.traps.left_out;
             let left_out = if departures.suspicions().are_on_probation() {
-                gaps.test_run(ends_frame)
+                numbers.test_run(ends_frame)
             } else {
-                gaps.is_next(ends_frame).into()
+                numbers.is_next(ends_frame).into()
             };
             for _ in 0..left_out {
                 departures.handle_left_out(now);
@@ -319,7 +319,7 @@ impl Outbound {
             let first = self.numbering.transport();
             self.feedback.restart(first);
             self.sent.departures = None;
-            if self.config.feedback.tells_arrivals() {
+            if self.config.feedback.reports_arrivals() {
                 let (estimator, verify) = (self.estimator(), self.config.verify);
                 self.sent
                     .record_departures(first, estimator, suspicions, verify);
@@ -345,11 +345,6 @@ impl Outbound {
     /// Returns the lie of the receiver, if one was proven.
     pub(in crate::session) fn lie(&self) -> Option<Lie> {
         self.host.known.lie
-    }
-
-    /// Returns true while the receiver is known to lie.
-    pub(in crate::session) fn has_caught_a_lie(&self) -> bool {
-        self.host.known.lie.is_some()
     }
 
     /// Returns the number of X_recv claims above what was sent to the present receiver.

@@ -59,16 +59,16 @@ impl Reception {
                 rtt.mul_f64(1.0 - WEIGHT) + sample.mul_f64(WEIGHT)
             }));
         }
-        let news = (now, block.highest_sequence, sent);
+        let block_state = (now, block.highest_sequence, sent);
         let Some((then, highest, sent_then)) = self.last else {
-            self.last = Some(news);
+            self.last = Some(block_state);
             return;
         };
         // No receiver reports so often, so what follows at once is a copy or a forgery.
         if now.saturating_since(then) < LEAST_MINIMUM {
             return;
         }
-        self.last = Some(news);
+        self.last = Some(block_state);
         let expected = block.highest_sequence.wrapping_sub(highest);
         let sent_since = sent.wrapping_sub(sent_then);
         let is_stalled = expected == 0 || expected.cast_signed() < 0;

@@ -69,7 +69,7 @@ impl SendingRate {
         };
         let best = self.reception.best_receive_rate(packet);
         self.is_contradicted |= self.reception.loss(1) > CONTRADICTING_LOSS;
-        // Reports of nothing new give no rate: the highest number may be that of a forged packet.
+        // Reports of nothing new give no rate: the highest number may be a forged packet's.
         if self.is_contradicted && best > Rate::ZERO {
             sender.hold(best * HELD_GROWTH);
         }

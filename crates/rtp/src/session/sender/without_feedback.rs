@@ -35,7 +35,7 @@ impl Outbound {
             let counts = self.sent.departures.is_some() && self.host.known.lie.is_none();
             let sample = round_trip
                 .filter(|_| counts)
-                .zip(self.host.known.least_told);
+                .zip(self.host.known.least_claimed_rtt);
             if let Some((sample, least)) = sample {
                 sender.handle_round_trip(now, sample.max(least));
             }
@@ -54,7 +54,7 @@ impl Outbound {
     fn wants_feedback(&self, after: Duration, now: Instant) -> bool {
         self.config.fallback
             && !self.feedback.has_feedback
-            && !self.has_caught_a_lie()
+            && self.lie().is_none()
             && self.rate.is_tfrc()
             && self
                 .liveness
@@ -98,7 +98,7 @@ impl Outbound {
         match &self.rate.control {
             _ if self.rate.has_ceased() || self.liveness.has_given_up() => None,
             Control::Tfrc(_)
-                if self.config.fallback && !self.feedback.has_rtcp && !self.has_caught_a_lie() =>
+                if self.config.fallback && !self.feedback.has_rtcp && self.lie().is_none() =>
             {
                 self.liveness
                     .started

@@ -96,10 +96,10 @@ impl World {
                 (came.first_key_value(), came.last_key_value())
             {
                 let date = NtpTime::from_bits(0);
-                let told = vec![Some((date.at(at), Ecn::NotEct)); (last + 1 - first) as usize];
+                let reported = vec![Some((date.at(at), Ecn::NotEct)); (last + 1 - first) as usize];
                 let (mut buf, ssrcs) = ([0; CONTROL_BUFFER], (ssrc, self.session.ssrc()));
                 let made_at = date.at(self.now - ONE_WAY);
-                let len = ccfb::emit(ssrcs, first as u16, told.into_iter(), made_at, &mut buf);
+                let len = ccfb::emit(ssrcs, first as u16, reported.into_iter(), made_at, &mut buf);
                 self.hear(&buf[..len.expect("a report fits")]);
             }
         }
@@ -193,25 +193,25 @@ impl World {
         };
         let first = came.keys().next().copied().unwrap_or(last);
         let first = first.max(last.saturating_sub(TOLD));
-        let told: Vec<_> = (first..=last)
+        let reported: Vec<_> = (first..=last)
             .map(|seq| came.get(&seq).map(|at| (zero.at(*at), Ecn::NotEct)))
             .chain((0..unsent).map(|_| Some((zero.at(at), Ecn::NotEct))))
             .collect();
         let mut buf = [0; CONTROL_BUFFER];
         let ssrcs = (ssrc, self.session.ssrc());
         let made_at = zero.at(made_at);
-        let len = ccfb::emit(ssrcs, first as u16, told.into_iter(), made_at, &mut buf);
+        let len = ccfb::emit(ssrcs, first as u16, reported.into_iter(), made_at, &mut buf);
         self.hear(&buf[..len.expect("a report fits")]);
     }
 
     /// Reports that the last packet is missing and that so many came which are still to be sent.
     pub(super) fn claim_unsent(&mut self, ssrc: u32, unsent: usize) {
         let made_at = NtpTime::from_bits(0).at(self.now);
-        let mut told = vec![Some((made_at, Ecn::NotEct)); 1 + unsent];
-        told[0] = None;
+        let mut reported = vec![Some((made_at, Ecn::NotEct)); 1 + unsent];
+        reported[0] = None;
         let last = self.session.next_sequence() - 1;
         let (mut buf, ssrcs) = ([0; CONTROL_BUFFER], (ssrc, self.session.ssrc()));
-        let len = ccfb::emit(ssrcs, last as u16, told.into_iter(), made_at, &mut buf);
+        let len = ccfb::emit(ssrcs, last as u16, reported.into_iter(), made_at, &mut buf);
         self.hear(&buf[..len.expect("a report fits")]);
     }
 

@@ -297,13 +297,13 @@ impl Receiver {
         for frame in std::mem::take(&mut self.complete) {
             let (first, last) = (frame[0].0, frame[frame.len() - 1].0);
             let count = usize::from(last.wrapping_sub(first)) + 1;
-            let mut told = vec![None; count];
+            let mut reported = vec![None; count];
             for (sequence, at) in frame {
-                told[usize::from(sequence.wrapping_sub(first))] = Some(at);
+                reported[usize::from(sequence.wrapping_sub(first))] = Some(at);
             }
             let mut buf = [0; 512];
             let ssrcs = (SSRC, self.media_ssrc);
-            let len = twcc::emit(ssrcs, first, told.into_iter(), self.made, &mut buf);
+            let len = twcc::emit(ssrcs, first, reported.into_iter(), self.made, &mut buf);
             self.made = self.made.wrapping_add(1);
             messages.push(buf[..len.expect("a frame fits")].to_vec());
         }

@@ -84,13 +84,13 @@ pub(super) fn forge(pair: &Pair, kind: Kind, to: End, draw: &mut Draw) -> Vec<u8
         Kind::Bye => Bye::emit(author, &mut buf),
         Kind::RoundTrip => TfrcApp::RoundTrip(draw.next()).emit(author, &mut buf),
         Kind::Reception => {
-            let told = TfrcApp::Reception(Reception {
+            let report = TfrcApp::Reception(Reception {
                 media_ssrc: about,
                 delay_micros: draw.below(100_000),
                 receive_rate: draw.of(&[0, 1_000, u32::MAX]),
                 loss_event_rate: draw.of(&[0, u32::MAX]),
             });
-            told.emit(author, &mut buf)
+            report.emit(author, &mut buf)
         }
         Kind::Feedback => {
             let feedback = TfrcFeedback {

@@ -1,4 +1,4 @@
-//! Losses that duplicate acknowledgements and SACK blocks tell of.
+//! Losses that duplicate acknowledgements and SACK blocks reveal.
 
 use super::*;
 

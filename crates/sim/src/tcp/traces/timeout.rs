@@ -1,4 +1,4 @@
-//! Losses that the timer tells of, and what it measures.
+//! Losses that the timer reveals, and the round trips that it measures.
 
 use super::*;
 

@@ -141,7 +141,7 @@ fn a_late_packet_takes_its_event_out_of_every_average() {
         Average::Window(10),
     ] {
         let (mut merged, start) = intervals(average, &[100, 40, 60, 100]);
-        assert!(merged.take_back(start - 100));
+        assert!(merged.undo_loss(start - 100));
         let (whole, _) = intervals(average, &[100, 40, 160]);
         let at = now(start + 30);
         assert_eq!(

@@ -108,12 +108,12 @@ fn a_discount_stays_with_its_intervals_when_the_next_event_comes() {
 fn a_recovered_event_merges_its_interval_with_the_one_before() {
     let (mut intervals, start) = intervals(&[100, 40, 60], false);
     // The events are at 1000, 1040 and 1100. The last is undone: I_0 runs from 1040 on.
-    assert!(intervals.take_back(start));
+    assert!(intervals.undo_loss(start));
     assert_eq!(intervals.event_start(), Some(1_040));
     close(intervals.loss_event_rate(now(start)), 2.0 / (40.0 + 100.0));
     // The middle of three events is undone, and its interval joins the one before.
     let (mut intervals, start) = self::intervals(&[100, 40, 60], false);
-    assert!(intervals.take_back(1_040));
+    assert!(intervals.undo_loss(1_040));
     close(intervals.loss_event_rate(now(start)), 2.0 / (100.0 + 100.0));
 }
 
@@ -129,7 +129,7 @@ fn an_event_that_restores_leaves_no_trace_when_it_is_taken_back() {
         let at = Instant::from_secs(99);
         intervals.begin_event(start + 401, at, now(start + 400), || 0.0);
         intervals.add_losses(1, start + 401);
-        assert!(intervals.take_back(start + 401));
+        assert!(intervals.undo_loss(start + 401));
         let is_same = (p(&intervals) / before - 1.0).abs() < 1e-12;
         assert_eq!(is_same, restores);
     }
@@ -138,14 +138,14 @@ fn an_event_that_restores_leaves_no_trace_when_it_is_taken_back() {
 #[test]
 fn a_packet_above_all_losses_of_an_event_takes_nothing_of_it_back() {
     let (mut intervals, start) = intervals(&[100, 50], true);
-    assert!(!intervals.take_back(start + 1));
-    assert!(intervals.take_back(start));
+    assert!(!intervals.undo_loss(start + 1));
+    assert!(intervals.undo_loss(start));
 }
 
 #[test]
 fn when_the_only_event_is_recovered_there_was_no_loss() {
     let (mut intervals, start) = intervals(&[100], true);
-    assert!(intervals.take_back(start));
+    assert!(intervals.undo_loss(start));
     assert!(intervals.loss_event_rate(now(start)).is_zero());
 }
 
@@ -153,8 +153,8 @@ fn when_the_only_event_is_recovered_there_was_no_loss() {
 fn an_event_of_two_losses_survives_the_recovery_of_one() {
     let (mut intervals, start) = intervals(&[100, 50], true);
     intervals.add_losses(1, start + 1);
-    assert!(!intervals.take_back(start));
-    assert!(intervals.take_back(start + 1));
+    assert!(!intervals.undo_loss(start));
+    assert!(intervals.undo_loss(start + 1));
 }
 
 proptest! {

@@ -25,9 +25,7 @@ impl<'a> Reference<'a> {
             self.receiver.handle_data(arrival);
         }
         self.taken = count;
-        let report = self
-            .receiver
-            .report_or_foretell(self.arrivals[count - 1].at);
+        let report = self.receiver.report_or_predict(self.arrivals[count - 1].at);
         (report.loss_event_rate, report.receive_rate)
     }
 }
@@ -49,8 +47,8 @@ fn check(mut tracker: Sender, arrivals: &[Arrival], deliveries: &[(Duration, &Ma
             assert_eq!(feedback.receive_rate, rate);
         }
     }
-    let told = deliveries.iter().map(|(_, made)| made.after).max().unwrap();
-    assert_eq!(tracker.counters().received as usize, told);
+    let reported = deliveries.iter().map(|(_, made)| made.after).max().unwrap();
+    assert_eq!(tracker.counters().received as usize, reported);
     assert_eq!(tracker.counters(), reference.receiver.counters());
     assert_eq!(tracker.refused(), RefusedArrivals::default());
     assert_eq!(tracker.never_reported(), 0);
@@ -87,7 +85,7 @@ proptest! {
     }
 
     /// Arrivals with more jitter than is believed are moved by the excess. None is refused, and no lie is
-    /// suspected. The losses are those of the receiver, and losses that are more than a round trip apart by that
+    /// suspected. The losses are the losses of the receiver, and losses that are more than a round trip apart by that
     /// margin make separate events.
     #[test]
     fn jitter_moves_arrivals_and_changes_no_count(
@@ -156,8 +154,8 @@ proptest! {
         let arrivals = arrivals(&journeys);
         let made = reports(&arrivals, &every, overlap);
         let mut deliveries = Vec::new();
-        for (made, (delay, again)) in made.iter().zip(delays) {
-            for delay in [Some(delay), again].into_iter().flatten() {
+        for (made, (delay, repeat_delay)) in made.iter().zip(delays) {
+            for delay in [Some(delay), repeat_delay].into_iter().flatten() {
                 deliveries.push((Duration::from_millis(30 + delay), made));
             }
         }
@@ -199,13 +197,17 @@ fn receive_rate_spans_one_rtt_despite_many_reports() {
             })
             .collect();
         let mut tracker = sender(120);
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for made in reports(&arrivals, &[every], 0) {
             let now = made.header.made_at - ZERO + Duration::from_millis(5);
-            told.extend(tracker.handle_report(now, &made.header, made.statuses.iter().copied()));
+            reported.extend(tracker.handle_report(
+                now,
+                &made.header,
+                made.statuses.iter().copied(),
+            ));
         }
         // The span is ten packets in 100 ms, and up to as many again in the 20 ms at both ends.
-        for feedback in &told[told.len() / 2..] {
+        for feedback in &reported[reported.len() / 2..] {
             let rate = feedback.receive_rate.bytes_per_sec();
             assert!((0.9e5..=1.7e5).contains(&rate), "every {every}: {rate}");
         }

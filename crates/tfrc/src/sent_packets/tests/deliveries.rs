@@ -20,10 +20,10 @@ proptest! {
         let made = reports(&arrivals, &every, 40);
         let mut tracker = sender(journeys.len());
         let mut came: Vec<(Instant, &Made)> = Vec::new();
-        for (made, (later, again)) in made.iter().zip(&order) {
+        for (made, (later, is_repeated)) in made.iter().zip(&order) {
             let now = made.header.made_at - ZERO + Duration::from_millis(40);
             came.push((now + Duration::from_micros(*later), made));
-            came.extend(again.then_some((now + Duration::from_millis(70), made)));
+            came.extend(is_repeated.then_some((now + Duration::from_millis(70), made)));
         }
         came.sort_by_key(|(now, _)| *now);
         let arrived = |number| arrivals.iter().find(|arrival| arrival.seq == number).map(|arrival| arrival.at);

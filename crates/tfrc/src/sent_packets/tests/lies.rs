@@ -49,7 +49,7 @@ fn left_out_numbers_catch_a_receiver_without_losses() {
 
 #[test]
 fn three_erased_test_marks_end_ecn() {
-    for (told, lost) in [(Ecn::Ce, false), (Ecn::Ect0, true)] {
+    for (reported, lost) in [(Ecn::Ce, false), (Ecn::Ect0, true)] {
         let mut tracker = Sender::new(FIRST, ReceiverConfig::default());
         for seq in FIRST..FIRST + 30 {
             tracker.handle_sent(sent_at(seq), SIZE, Some(RTT));
@@ -64,7 +64,7 @@ fn three_erased_test_marks_end_ecn() {
         };
         let statuses = (FIRST..FIRST + 30).map(|seq| PacketStatus::Arrived {
             at: Some(sent_at(seq) + ZERO),
-            ecn: if seq % 10 == 5 { told } else { Ecn::Ect0 },
+            ecn: if seq % 10 == 5 { reported } else { Ecn::Ect0 },
         });
         tracker.handle_report(sent_at(FIRST + 30) + RTT, &header, statuses);
         assert_eq!(tracker.loses_marks(), lost);
@@ -85,8 +85,8 @@ fn single_report_and_its_copies_prove_no_lie() {
         ecn: Ecn::NotEct,
     };
     let mut report = |secs, count| {
-        let told = core::iter::repeat_n(arrived, count);
-        tracker.handle_report(Instant::from_secs(secs), &header, told);
+        let statuses = core::iter::repeat_n(arrived, count);
+        tracker.handle_report(Instant::from_secs(secs), &header, statuses);
         (tracker.refused().never_sent, tracker.has_caught_a_lie())
     };
     assert_eq!(report(2, 30), (29, false));
@@ -121,12 +121,12 @@ fn late_second_claim_counts_as_the_first() {
 fn reports_late_by_all_numbers_count_for_nothing() {
     // The 16-bit numbers repeat after eleven minutes, and after two thirds of a second.
     for spacing in [SPACING, Duration::from_micros(10)] {
-        be_told_a_round_late(spacing);
+        report_a_round_late(spacing);
     }
 }
 
 /// An honest receiver sends three reports that arrive once the 16-bit numbers repeat.
-fn be_told_a_round_late(spacing: Duration) {
+fn report_a_round_late(spacing: Duration) {
     const PART: u64 = 50;
     // The last report then covers some packets that are still to be sent.
     const LATE: core::ops::Range<u64> = FIRST + PART..FIRST + 4 * PART;
@@ -161,9 +161,9 @@ fn be_told_a_round_late(spacing: Duration) {
             tracker.handle_sent(sent_at(seq), SIZE, Some(rtt));
         }
         // All packets but the last ten have been on their way for a round trip.
-        let told = (seq - FIRST).checked_sub(9);
-        if let Some(told) = told.filter(|told| *told > 0 && told.is_multiple_of(PART)) {
-            let first = FIRST + told - PART;
+        let arrived = (seq - FIRST).checked_sub(9);
+        if let Some(arrived) = arrived.filter(|count| *count > 0 && count.is_multiple_of(PART)) {
+            let first = FIRST + arrived - PART;
             if !LATE.contains(&first) {
                 let (header, statuses) = report(first);
                 tracker.handle_report(sent_at(seq), &header, statuses);
@@ -199,8 +199,8 @@ fn early_arrival_of_left_out_number_proves_nothing() {
             ecn: Ecn::NotEct,
         };
         tracker.handle_report(now, &header, [status]);
-        let told = tracker.refused();
-        assert_eq!((told.too_early, told.never_sent), refused);
+        let counts = tracker.refused();
+        assert_eq!((counts.too_early, counts.never_sent), refused);
     }
 }
 

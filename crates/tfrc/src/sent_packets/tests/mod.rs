@@ -88,7 +88,7 @@ fn reports(arrivals: &[Arrival], every: &[usize], overlap: u64) -> Vec<Made> {
             .zip(arrivals)
             .map(|(place, arrival)| (arrival.seq, place)),
     );
-    let (mut from, mut told_to) = (0, FIRST);
+    let (mut from, mut reported_until) = (0, FIRST);
     for step in every.iter().cycle() {
         let to = (from + step).min(arrivals.len());
         let new = &arrivals[from..to];
@@ -99,8 +99,10 @@ fn reports(arrivals: &[Arrival], every: &[usize], overlap: u64) -> Vec<Made> {
         let end = new
             .iter()
             .map(|arrival| arrival.seq + 1)
-            .fold(told_to, u64::max);
-        let first = (lowest.min(told_to)).saturating_sub(overlap).max(FIRST);
+            .fold(reported_until, u64::max);
+        let first = (lowest.min(reported_until))
+            .saturating_sub(overlap)
+            .max(FIRST);
         let status = |seq| {
             let place = places.get(&seq).filter(|place| **place < to);
             place.map_or(PacketStatus::Missing, |place| PacketStatus::Arrived {
@@ -117,7 +119,7 @@ fn reports(arrivals: &[Arrival], every: &[usize], overlap: u64) -> Vec<Made> {
             statuses: (first..end).map(status).collect(),
             after: to,
         });
-        (from, told_to) = (to, end);
+        (from, reported_until) = (to, end);
     }
     made
 }

@@ -21,8 +21,10 @@ fn long_delay_is_believed_once_and_within_limits() {
         let feedback = tracker.handle_report(now, &header, [arrived]).unwrap();
         feedback.delay.as_millis()
     };
-    let told = [9, 3, 9, 9, 1, 5];
-    let believed = (FIRST..).zip(told).map(|(seq, waited)| delay(seq, waited));
+    let reported = [9, 3, 9, 9, 1, 5];
+    let believed = (FIRST..)
+        .zip(reported)
+        .map(|(seq, waited)| delay(seq, waited));
     assert!(believed.eq([0, 3, 3, 0, 1, 1]));
 }
 
@@ -72,7 +74,7 @@ fn arrival_times_merge_no_losses_sent_far_apart() {
 }
 
 /// Ingests a report of these packets, made at `now` on the sender's clock and `waited` after the last arrival.
-fn tell(
+fn report(
     tracker: &mut Sender,
     now: Instant,
     packets: core::ops::Range<u64>,
@@ -96,10 +98,10 @@ fn tell(
 #[test]
 fn report_of_later_date_shortens_no_round_trip() {
     let mut tracker = sender(20);
-    let mut tell = |last: u64, ahead: u64| {
+    let mut report = |last: u64, ahead: u64| {
         let sent = sent_at(last);
         let made_at = sent + Duration::from_millis(ahead);
-        tell(
+        report(
             &mut tracker,
             sent + RTT,
             FIRST..last + 1,
@@ -107,11 +109,11 @@ fn report_of_later_date_shortens_no_round_trip() {
             Duration::ZERO,
         )
     };
-    assert!(tell(FIRST, 0).is_some());
-    assert!(tell(FIRST, 900).is_none());
+    assert!(report(FIRST, 0).is_some());
+    assert!(report(FIRST, 900).is_none());
     // The first report is believed down to the round trip before it, the second without a lower bound.
     for last in [FIRST + 10, FIRST + 11] {
-        assert_eq!(tell(last, 0).unwrap().delay, Duration::ZERO);
+        assert_eq!(report(last, 0).unwrap().delay, Duration::ZERO);
     }
 }
 
@@ -120,9 +122,9 @@ fn report_of_later_date_shortens_no_round_trip() {
 fn overtaking_report_adds_no_wait_to_rtt() {
     for (later, believed) in [(0, 0), (3, 3), (20, 20)] {
         let mut tracker = sender(3);
-        let mut tell = |seq: u64, later: u64| {
+        let mut report = |seq: u64, later: u64| {
             let now = sent_at(seq) + RTT + Duration::from_millis(later);
-            tell(
+            report(
                 &mut tracker,
                 now,
                 seq..seq + 1,
@@ -130,9 +132,9 @@ fn overtaking_report_adds_no_wait_to_rtt() {
                 Duration::ZERO,
             )
         };
-        assert!(tell(FIRST, 0).is_some());
-        assert!(tell(FIRST + 2, 0).is_none());
-        let feedback = tell(FIRST + 1, 10 + later).unwrap();
+        assert!(report(FIRST, 0).is_some());
+        assert!(report(FIRST + 2, 0).is_none());
+        let feedback = report(FIRST + 1, 10 + later).unwrap();
         assert_eq!(feedback.sent_at, sent_at(FIRST + 2));
         assert_eq!(feedback.delay, Duration::from_millis(believed));
     }
@@ -140,11 +142,11 @@ fn overtaking_report_adds_no_wait_to_rtt() {
 
 #[test]
 fn round_trip_is_at_least_the_format_resolution() {
-    for (told, believed) in [(97, 97), (98, 98), (99, 98), (100, 98)] {
+    for (reported, believed) in [(97, 97), (98, 98), (99, 98), (100, 98)] {
         let mut tracker = sender(1).trusting();
-        let waited = Duration::from_millis(told);
+        let waited = Duration::from_millis(reported);
         let now = sent_at(FIRST) + RTT;
-        let feedback = tell(&mut tracker, now, FIRST..FIRST + 1, sent_at(FIRST), waited);
+        let feedback = report(&mut tracker, now, FIRST..FIRST + 1, sent_at(FIRST), waited);
         assert_eq!(feedback.unwrap().delay, Duration::from_millis(believed));
     }
 }

@@ -49,7 +49,7 @@ impl<const N: usize> SentPacketTracker<N> {
         let mut next = first;
         let Range {
             start: final_from,
-            end: turn,
+            end: next_unsettled,
         } = self.final_range();
         while next < final_from
             && let Some(run) = status_runs.next()
@@ -60,12 +60,12 @@ impl<const N: usize> SentPacketTracker<N> {
             next += run.count();
         }
         // Settled arrivals are skipped, because each packet is reported more than once.
-        while next < turn
+        while next < next_unsettled
             && let Some(run) = status_runs.next()
         {
             next += run.count();
         }
-        self.ingest_missing(first.max(turn)..next);
+        self.ingest_missing(first.max(next_unsettled)..next);
         let least = behind.just_above(ahead);
         for run in status_runs {
             let seq = next;
@@ -91,13 +91,13 @@ impl<const N: usize> SentPacketTracker<N> {
     /// Ends a report: all packets that were settled meanwhile were reported.
     #[inline]
     pub(in super::super) fn end_report(&mut self) {
-        self.reported = self.reported.max(self.turn);
+        self.reported = self.reported.max(self.next_unsettled);
     }
 
     /// Ingests a run of missing packets, of which only sent and unsettled ones count. A missing packet may yet arrive, and
     /// an arrived packet stays arrived. Returns how many packets were visited.
     pub(in super::super) fn ingest_missing(&mut self, run: Range<u64>) -> usize {
-        let mut run = run.start.max(self.turn)..run.end.min(self.next);
+        let mut run = run.start.max(self.next_unsettled)..run.end.min(self.next);
         let mut visited = 0;
         while !run.is_empty() {
             run.start = self.ingest_first_missing(&run);
@@ -110,7 +110,7 @@ impl<const N: usize> SentPacketTracker<N> {
     #[inline]
     fn ingest_first_missing(&mut self, run: &Range<u64>) -> u64 {
         let seq = run.start;
-        let is_next = seq == self.turn;
+        let is_next = seq == self.next_unsettled;
         let reported_from_here = (run.end - seq) as u16;
         let sent = self.slot(seq);
         match &mut sent.state {
@@ -130,7 +130,7 @@ impl<const N: usize> SentPacketTracker<N> {
         }
         self.reported = self.reported.max(seq + 1);
         if is_next {
-            self.take_turn();
+            self.settle_next();
         }
         seq + 1
     }
@@ -145,7 +145,7 @@ impl<const N: usize> SentPacketTracker<N> {
         latest: Instant,
     ) {
         let sent_at = self.slot(seq).at;
-        let is_usual = seq == self.turn
+        let is_usual = seq == self.next_unsettled
             && seq < self.next
             && sent_at < latest
             && self.ingest_next(seq, at(sent_at), Ecn::NotEct, Nanos::ZERO, Instant::MAX);
@@ -178,7 +178,7 @@ impl<const N: usize> SentPacketTracker<N> {
     ) -> bool {
         // The slot of a packet that has not left yet holds a settled packet.
         let sent = &mut self.sent[seq as usize % N];
-        let is_usual = seq == self.turn
+        let is_usual = seq == self.next_unsettled
             && matches!(sent.state, SentState::Unreported)
             && at <= latest
             && at >= sent.at
@@ -187,7 +187,7 @@ impl<const N: usize> SentPacketTracker<N> {
         if is_usual {
             sent.state = SentState::Done;
             let known = BatchedArrival::new(at, seq, seq - self.skipped, ecn, sent);
-            self.turn = seq + 1;
+            self.next_unsettled = seq + 1;
             self.batch.push(known);
         }
         is_usual
@@ -283,7 +283,7 @@ mod tests {
             let runs = order.iter().cloned().chain(all_from_each.clone());
             let count = runs.clone().count();
             let visited: usize = runs.map(|run| tracker.ingest_missing(run)).sum();
-            assert_eq!(tracker.turn, 0);
+            assert_eq!(tracker.next_unsettled, 0);
             // Each packet is visited once when it is first reported, and each run a few times.
             assert!(visited <= COUNT as usize + 4 * count, "{visited}");
         }
@@ -312,7 +312,7 @@ mod tests {
                 let statuses: Vec<PacketStatus> = packets.iter().flat_map(|run| run.statuses()).collect();
                 runs.ingest_report(now, &header, packets);
                 singly.ingest_report(now, &header, statuses);
-                for seq in runs.turn..runs.next {
+                for seq in runs.next_unsettled..runs.next {
                     if let SentState::Missing { covered } | SentState::Arrived { covered, .. } = runs.sent[seq as usize].state {
                         let mut run = runs.sent[seq as usize..].iter().take(covered.into());
                         prop_assert!(run.all(|sent| sent.state != SentState::Unreported));
@@ -321,7 +321,7 @@ mod tests {
                 if later % 2 == 0 {
                     prop_assert_eq!(runs.settle(now), singly.settle(now));
                 }
-                prop_assert_eq!((runs.turn, runs.reported, runs.skipped), (singly.turn, singly.reported, singly.skipped));
+                prop_assert_eq!((runs.next_unsettled, runs.reported, runs.skipped), (singly.next_unsettled, singly.reported, singly.skipped));
                 prop_assert_eq!(runs.counters(), singly.counters());
                 prop_assert_eq!((runs.refused(), runs.never_reported()), (singly.refused(), singly.never_reported()));
             }

@@ -190,8 +190,8 @@ mod tests {
             tracker.handle_sent(at(seq * 10), SIZE, Some(Duration::from_millis(120)));
         }
         for (first, end) in [(90, 100), (100, 112), (112, 124), (124, 136), (136, 148)] {
-            let told: Vec<bool> = (first..end).map(|seq| !lost.contains(&seq)).collect();
-            tracker.handle_vector(at(end * 10 + 50), &vector(first as u16, 100.0), told);
+            let reported: Vec<bool> = (first..end).map(|seq| !lost.contains(&seq)).collect();
+            tracker.handle_vector(at(end * 10 + 50), &vector(first as u16, 100.0), reported);
         }
         assert_eq!(tracker.counters().lost, 5);
         assert_eq!(tracker.counters().loss_events, 2);
@@ -200,8 +200,8 @@ mod tests {
     #[test]
     fn a_packet_told_lost_that_a_later_vector_tells_as_come_is_counted() {
         let mut tracker = sender(40);
-        let told = (0..10).map(|seq| seq != 3).collect::<Vec<_>>();
-        tracker.handle_vector(at(150), &vector(0, 0.0), told);
+        let reported = (0..10).map(|seq| seq != 3).collect::<Vec<_>>();
+        tracker.handle_vector(at(150), &vector(0, 0.0), reported);
         let counters = tracker.counters();
         assert_eq!((counters.received, counters.lost), (9, 1));
         tracker.handle_vector(at(250), &vector(1, 100.0), [true; 19]);
@@ -216,21 +216,21 @@ mod tests {
             came in prop::collection::vec(prop::bool::weighted(0.9), 300..301),
             reports in prop::collection::vec((1usize..40, 0usize..80, 50.0..200.0), 1..8),
         ) {
-            let [mut again, mut once] = [Box::new(sender(300)), Box::new(sender(300))];
-            let mut told = 0;
+            let [mut repeated, mut once] = [Box::new(sender(300)), Box::new(sender(300))];
+            let mut reported = 0;
             for (count, more, kilobytes_per_sec) in reports {
-                let end = (told + count).min(300);
+                let end = (reported + count).min(300);
                 let now = at(10 * end as u64 + 100);
-                let first = told.saturating_sub(more);
+                let first = reported.saturating_sub(more);
                 let of = |first: usize| (vector(first as u16, kilobytes_per_sec), came[first..end].to_vec());
-                let [(vector, received), (shorter, rest)] = [of(first), of(told)];
+                let [(vector, received), (shorter, rest)] = [of(first), of(reported)];
                 // Without new packets the highest is another packet, from whose arrival the delay counts.
                 if rest.contains(&true) {
-                    let feedback = again.handle_vector(now, &vector, received);
+                    let feedback = repeated.handle_vector(now, &vector, received);
                     prop_assert_eq!(feedback, once.handle_vector(now, &shorter, rest));
-                    prop_assert_eq!(again.counters(), once.counters());
-                    prop_assert_eq!(again.refused(), once.refused());
-                    told = end;
+                    prop_assert_eq!(repeated.counters(), once.counters());
+                    prop_assert_eq!(repeated.refused(), once.refused());
+                    reported = end;
                 }
             }
         }

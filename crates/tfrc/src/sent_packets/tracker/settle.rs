@@ -30,7 +30,7 @@ impl<const N: usize> SentPacketTracker<N> {
         }
         self.advance();
         self.wait(now);
-        self.full_at = self.turn + N as u64;
+        self.full_at = self.next_unsettled + N as u64;
         if !self.update_newest() {
             self.batch.forget_taken();
             return None;
@@ -51,7 +51,7 @@ impl<const N: usize> SentPacketTracker<N> {
 
     /// Waits for packets that were not reported, or settles them once the wait is over.
     fn wait(&mut self, now: Instant) {
-        if self.turn == self.reported {
+        if self.next_unsettled == self.reported {
             self.waiting_since = None;
             return;
         }
@@ -136,7 +136,7 @@ impl<const N: usize> SentPacketTracker<N> {
 
     /// Returns the feedback that a receiver with TFRC of its own would have reported.
     fn feedback(&mut self, delay: Duration) -> Feedback {
-        let report = self.receiver.report_or_foretell(self.arrived);
+        let report = self.receiver.report_or_predict(self.arrived);
         Feedback {
             sent_at: self.newest.1,
             delay,

@@ -181,7 +181,7 @@ impl BesideTcp {
         let queues: Vec<f64> = queues.map(|(_, waits)| waits[0]).collect();
         let models = seen.models.iter().filter(|model| inside(model.at));
         let targets: Vec<f64> = models.map(|model| model.target).collect();
-        let looks = (BIN.as_nanos() / super::world::LOOK.as_nanos()) as usize;
+        let looks = (BIN.as_nanos() / super::world::POLL_INTERVAL.as_nanos()) as usize;
         let looks = queues.chunks_exact(looks).zip(targets.chunks_exact(looks));
         let bins: Vec<RecoveryBin> = rates
             .zip(looks)
@@ -205,7 +205,7 @@ fn competing_seconds(seen: &CaseRecord, [from, to]: [f64; 2]) -> f64 {
     let inside = |at: f64| at > from && at <= to;
     let competing = seen.models.iter();
     let competing = competing.filter(|model| model.competes && inside(model.at));
-    competing.count() as f64 * super::world::LOOK.as_secs_f64()
+    competing.count() as f64 * super::world::POLL_INTERVAL.as_secs_f64()
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ pub(super) struct RecoveryBin {
 }
 
 /// Bins of two seconds: a call is alone again if its rate and queue are so over this time.
-const HELD: usize = 10;
+const HOLD_BINS: usize = 10;
 
 /// Seconds until a call has `needed` bits per second and a queue of its target; all the time if it never has.
 pub(super) fn seconds_to_recover(bins: &[RecoveryBin], needed: f64) -> f64 {
@@ -24,7 +24,7 @@ pub(super) fn seconds_to_recover(bins: &[RecoveryBin], needed: f64) -> f64 {
         let [queue, target] = [values(|bin| bin.queue), values(|bin| bin.target)];
         mean(&values(|bin| bin.rate)) >= needed && median(&queue) <= median(&target)
     };
-    let first = bins.windows(HELD).position(has_recovered);
+    let first = bins.windows(HOLD_BINS).position(has_recovered);
     first.unwrap_or(bins.len()) as f64 * BIN.as_secs_f64()
 }
 

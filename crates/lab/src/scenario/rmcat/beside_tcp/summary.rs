@@ -1,4 +1,4 @@
-//! What follows from all cells together: medians, extremes and maps.
+//! Summarises all cells together: medians, extremes and maps.
 
 use super::BesideTcp;
 use super::cell::{CellFlow, SharedPath, millis};

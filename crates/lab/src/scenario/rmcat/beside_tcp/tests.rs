@@ -1,4 +1,4 @@
-//! A grid of one path, its cells and what is refused.
+//! Tests of a grid of one path, its cells and its refusals.
 
 use super::*;
 use crate::trial;

@@ -140,11 +140,11 @@ proptest! {
         fci.extend((reference << 8).to_be_bytes());
         fci.extend(chunks.iter().flat_map(|chunk| chunk.to_be_bytes()));
         fci.extend(deltas);
-        let told = read_singly(&fci);
+        let reported = read_singly(&fci);
         let read = Twcc::parse(&fci).ok();
-        prop_assert_eq!(&read.map(|twcc| twcc.statuses().collect::<Vec<_>>()), &told);
-        if let (Some(read), Some(told)) = (read, told) {
-            let times = told.iter().filter_map(|status| match status {
+        prop_assert_eq!(&read.map(|twcc| twcc.statuses().collect::<Vec<_>>()), &reported);
+        if let (Some(read), Some(reported)) = (read, reported) {
+            let times = reported.iter().filter_map(|status| match status {
                 PacketStatus::Arrived { at, .. } => *at,
                 PacketStatus::Missing => None,
             });
@@ -161,9 +161,9 @@ proptest! {
             proptest::option::weighted(0.8, prop_oneof![4 => 0u64..50, 1 => 0u64..8_000]), 0..300),
     ) {
         let start = Instant::from_nanos(start);
-        let told = packets.iter().map(|ms| ms.map(|ms| start + Duration::from_millis(ms)));
+        let reported = packets.iter().map(|ms| ms.map(|ms| start + Duration::from_millis(ms)));
         let mut buf = [0; 2_048];
-        let len = emit((1, 7), first, told.clone(), 3, &mut buf).unwrap();
+        let len = emit((1, 7), first, reported.clone(), 3, &mut buf).unwrap();
         prop_assert!(len <= max_packet_len(packets.len()));
         let feedback = read(&buf[..len]);
         let twcc = Twcc::parse(feedback.fci).unwrap();
@@ -171,7 +171,7 @@ proptest! {
         let statuses: Vec<_> = twcc.statuses().collect();
         prop_assert_eq!(statuses.len(), packets.len());
         let wrap = REFERENCE_WRAP * REFERENCE_NANOS;
-        for (status, packet) in statuses.into_iter().zip(told) {
+        for (status, packet) in statuses.into_iter().zip(reported) {
             let read = match status { PacketStatus::Arrived { at, .. } => at, PacketStatus::Missing => None };
             prop_assert_eq!(read.is_some(), packet.is_some());
             if let (Some(read), Some(packet)) = (read, packet) {

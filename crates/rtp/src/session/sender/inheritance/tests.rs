@@ -33,9 +33,9 @@ fn begun(feedback: FeedbackMode) -> Outbound {
 }
 
 /// Returns a sender that has received a report of this p.
-fn told(p: f64) -> Outbound {
+fn with_reported_loss(p: f64) -> Outbound {
     let mut outbound = begun(FeedbackMode::Tfrc);
-    tell(&mut outbound, at(1_000), p);
+    report_loss(&mut outbound, at(1_000), p);
     outbound
 }
 
@@ -53,7 +53,7 @@ fn report(outbound: &mut Outbound, now: Instant, first: u32, arrived: &[u32]) {
         resolution: Duration::ZERO,
     };
     let last = arrived.iter().copied().max().unwrap_or(first);
-    let told = (first..=last).map(|seq| {
+    let statuses = (first..=last).map(|seq| {
         if arrived.contains(&seq) {
             PacketStatus::Arrived {
                 at: Some(made_at),
@@ -64,7 +64,7 @@ fn report(outbound: &mut Outbound, now: Instant, first: u32, arrived: &[u32]) {
         }
     });
     let _distrusted = outbound.ingest_arrivals(now, |departures| {
-        departures.ingest_report(now, &header, told);
+        departures.ingest_report(now, &header, statuses);
         true
     });
     let _stale = outbound.settle_arrivals(now);
@@ -99,13 +99,13 @@ fn claim_excess(outbound: &mut Outbound, mut now: Instant, cut: u64) {
 }
 
 /// Reports a round trip of 1 ms in a reception report, and returns the resulting rate in bits a second.
-fn tell_short_trip(outbound: &mut Outbound, now: Instant) -> f64 {
+fn report_short_trip(outbound: &mut Outbound, now: Instant) -> f64 {
     let block = block(outbound.numbering.sequence().wrapping_sub(1), 0);
     outbound.handle_block(now, &block, Some(Duration::from_millis(1)));
     outbound.path().allowed_rate.bits_per_sec()
 }
 
-fn tell(outbound: &mut Outbound, sent_at: Instant, p: f64) {
+fn report_loss(outbound: &mut Outbound, sent_at: Instant, p: f64) {
     let rate = Rate::from_bits_per_sec(1e6);
     let timestamp = sent_at.as_micros() as u32;
     let feedback = TfrcFeedback::new(timestamp, Duration::ZERO, rate, LossEventRate::new(p));
@@ -117,7 +117,7 @@ fn tell(outbound: &mut Outbound, sent_at: Instant, p: f64) {
 
 #[test]
 fn another_host_begins_clean_and_the_first_finds_what_it_left() {
-    let mut outbound = told(0.01);
+    let mut outbound = with_reported_loss(0.01);
     outbound.replace_receiver(at(2_000), A, B);
     assert!(!outbound.host.has_past());
     outbound.replace_receiver(at(3_000), B, A);
@@ -127,21 +127,21 @@ fn another_host_begins_clean_and_the_first_finds_what_it_left() {
 
 #[test]
 fn a_receiver_that_computes_p_is_believed_no_less_than_was_known_before_it() {
-    let mut outbound = told(0.01);
+    let mut outbound = with_reported_loss(0.01);
     outbound.replace_receiver(at(2_000), A, A);
     send(&mut outbound, at(2_000));
-    tell(&mut outbound, at(2_000), 0.0);
+    report_loss(&mut outbound, at(2_000), 0.0);
     let p = outbound.path().loss_event_rate.get();
     assert!((p / 0.01 - 1.0).abs() < 1e-3, "{p}");
     send(&mut outbound, at(2_200));
-    tell(&mut outbound, at(2_200), 0.02);
+    report_loss(&mut outbound, at(2_200), 0.02);
     assert!(outbound.path().loss_event_rate.get() > 0.019);
 }
 
 /// The path bore a megabit a second when a receiver left that had reported no loss.
 #[test]
 fn who_left_without_a_loss_comes_back_to_the_rate_that_it_had() {
-    let mut outbound = told(0.0);
+    let mut outbound = with_reported_loss(0.0);
     outbound.replace_receiver(at(2_000), A, A);
     let p = outbound.inherited();
     let rate = equation::rate(Bytes::new(1_200), RTT, p).bits_per_sec();
@@ -150,12 +150,12 @@ fn who_left_without_a_loss_comes_back_to_the_rate_that_it_had() {
 
 #[test]
 fn nobody_inherits_from_one_that_never_reported() {
-    let mut outbound = told(0.0);
+    let mut outbound = with_reported_loss(0.0);
     for ms in [2_000, 3_000, 4_000] {
         outbound.replace_receiver(at(ms), A, A);
     }
     assert_eq!(outbound.host.known.past.and(1), {
-        let mut once = told(0.0);
+        let mut once = with_reported_loss(0.0);
         once.replace_receiver(at(2_000), A, A);
         once.host.known.past.and(1)
     });
@@ -163,7 +163,7 @@ fn nobody_inherits_from_one_that_never_reported() {
 
 #[test]
 fn a_sender_that_believes_inherits_nothing() {
-    let mut outbound = told(0.01);
+    let mut outbound = with_reported_loss(0.01);
     outbound.config.verify = false;
     outbound.replace_receiver(at(2_000), A, A);
     assert!(!outbound.host.has_past());
@@ -179,7 +179,7 @@ fn is_counted_on(
     outbound.replace_receiver(at(20_000), A, B);
     misbehave(&mut outbound, 30, 1);
     outbound.replace_receiver(at(40_000), B, A);
-    assert!(!outbound.has_caught_a_lie() && outbound.uses_ecn());
+    assert!(outbound.lie().is_none() && outbound.uses_ecn());
     misbehave(&mut outbound, 50, 2);
     outbound
 }
@@ -191,12 +191,12 @@ fn lies_are_counted_whoever_comes_between() {
         send(outbound, now);
         claim_unsent(outbound, now + RTT);
     });
-    assert!(outbound.has_caught_a_lie());
+    assert!(outbound.lie().is_some());
     outbound.replace_receiver(at(60_000), A, B);
     assert!(!outbound.sent.suspicions().are_on_probation());
     // The lie dies with the receiver, and the next one is put to the test.
     outbound.replace_receiver(at(70_000), B, A);
-    assert!(!outbound.has_caught_a_lie() && outbound.sent.suspicions().are_on_probation());
+    assert!(outbound.lie().is_none() && outbound.sent.suspicions().are_on_probation());
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn excesses_are_counted_whoever_comes_between() {
     let outbound = is_counted_on(FeedbackMode::Tfrc, |outbound, secs, stay| {
         claim_excess(outbound, Instant::from_secs(secs), [2, 2, 1][stay]);
     });
-    assert!(outbound.has_caught_a_lie());
+    assert!(outbound.lie().is_some());
 }
 
 /// Replaces the last receiver, which leaves with or without a BYE, by one at another host.
@@ -232,11 +232,11 @@ fn replace(outbound: &mut Outbound, says_bye: bool, now: Instant, from: IpAddr, 
 fn a_round_trip_that_cannot_be_checked_begins_one_flight_a_host_whoever_comes_between() {
     for says_bye in [false, true] {
         let mut outbound = begun(FeedbackMode::Ccfb);
-        assert!(tell_short_trip(&mut outbound, at(1_100)) > 3e6);
+        assert!(report_short_trip(&mut outbound, at(1_100)) > 3e6);
         replace(&mut outbound, says_bye, at(2_000), A, B);
-        assert!(tell_short_trip(&mut outbound, at(2_100)) > 3e6);
+        assert!(report_short_trip(&mut outbound, at(2_100)) > 3e6);
         replace(&mut outbound, says_bye, at(3_000), B, A);
-        let rate = tell_short_trip(&mut outbound, at(3_100));
+        let rate = report_short_trip(&mut outbound, at(3_100));
         assert!(rate < 1e4, "{rate}");
     }
 }
@@ -249,7 +249,7 @@ fn none_is_shorter_than_the_one_that_feedback_showed_at_the_host() {
         report(&mut outbound, at(1_100), first, &[first]);
         replace(&mut outbound, says_bye, at(2_000), A, B);
         replace(&mut outbound, says_bye, at(3_000), B, A);
-        let rate = tell_short_trip(&mut outbound, at(3_100));
+        let rate = report_short_trip(&mut outbound, at(3_100));
         // The expected rate is an initial window (RFC 5348 §4.2) a round trip.
         assert_eq!(rate, 4_380.0 * 8.0 / RTT.as_secs_f64());
     }

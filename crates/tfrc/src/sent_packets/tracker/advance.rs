@@ -8,16 +8,16 @@ impl<const N: usize> SentPacketTracker<N> {
     /// Settles packets up to the first that was not reported.
     #[inline]
     pub(super) fn advance(&mut self) {
-        while self.turn < self.reported
-            && self.sent[self.turn as usize % N].state != SentState::Unreported
+        while self.next_unsettled < self.reported
+            && self.sent[self.next_unsettled as usize % N].state != SentState::Unreported
         {
-            self.take_turn();
+            self.settle_next();
         }
     }
 
-    pub(super) fn take_turn(&mut self) {
-        let (seq, skipped) = (self.turn, self.skipped);
-        self.turn = seq + 1;
+    pub(super) fn settle_next(&mut self) {
+        let (seq, skipped) = (self.next_unsettled, self.skipped);
+        self.next_unsettled = seq + 1;
         let sent = &mut self.sent[seq as usize % N];
         let state = sent.state;
         match state {
@@ -28,24 +28,24 @@ impl<const N: usize> SentPacketTracker<N> {
             }
             SentState::Missing { .. } => {
                 sent.state = SentState::Lost { skipped };
-                self.final_from = self.turn;
+                self.final_from = self.next_unsettled;
             }
             SentState::Unreported => {
-                self.final_from = self.turn;
+                self.final_from = self.next_unsettled;
                 sent.state = if self.hole_end == seq || self.is_trusting {
                     self.skipped += 1;
                     SentState::Done
                 } else {
                     SentState::Lost { skipped }
                 };
-                self.hole_end = self.turn;
+                self.hole_end = self.next_unsettled;
                 self.never_reported += 1;
             }
             SentState::LeftOut | SentState::Lost { .. } | SentState::Done => {
-                self.final_from = self.turn;
+                self.final_from = self.next_unsettled;
                 self.skipped += 1;
                 if self.hole_end == seq {
-                    self.hole_end = self.turn;
+                    self.hole_end = self.next_unsettled;
                 } else if state == SentState::LeftOut {
                     self.suspicions.lies.refute();
                 }
@@ -56,8 +56,8 @@ impl<const N: usize> SentPacketTracker<N> {
     /// Settles all packets below `end`, reported or not.
     #[inline(never)]
     pub(super) fn give_up(&mut self, end: u64) {
-        while self.turn < end {
-            self.take_turn();
+        while self.next_unsettled < end {
+            self.settle_next();
         }
     }
 
@@ -69,7 +69,7 @@ impl<const N: usize> SentPacketTracker<N> {
             return;
         }
         let end = self.next - (N as u64 - 1);
-        for seq in self.turn..end {
+        for seq in self.next_unsettled..end {
             let sent = self.slot(seq);
             if sent.state == SentState::LeftOut {
                 sent.state = SentState::Done;
@@ -82,7 +82,7 @@ impl<const N: usize> SentPacketTracker<N> {
             self.count();
             self.batch.forget_taken();
         }
-        self.full_at = self.turn + N as u64;
+        self.full_at = self.next_unsettled + N as u64;
     }
 
     #[inline]

@@ -14,23 +14,23 @@ const MARKED: u64 = 64;
 #[derive(Debug)]
 pub(super) struct ReceiverTraps {
     /// The numbers that no packet has.
-    pub(super) gaps: Gaps,
+    pub(super) left_out: RandomSpacing,
     /// The packets that leave with a mark of the sender's own.
-    pub(super) test_marks: Gaps,
+    pub(super) test_marks: RandomSpacing,
 }
 
 impl ReceiverTraps {
     pub(super) fn new(random: &Random) -> Self {
         Self {
-            gaps: Gaps::new(random.fork("gaps"), LEFT_OUT),
-            test_marks: Gaps::new(random.fork("marks"), MARKED),
+            left_out: RandomSpacing::new(random.fork("gaps"), LEFT_OUT),
+            test_marks: RandomSpacing::new(random.fork("marks"), MARKED),
         }
     }
 }
 
 /// Random gaps between packets, which only the sender knows before reports arrive.
 #[derive(Debug)]
-pub(super) struct Gaps {
+pub(super) struct RandomSpacing {
     random: Random,
     /// The average number of packets in a gap.
     spacing: u64,
@@ -38,7 +38,7 @@ pub(super) struct Gaps {
     left: u64,
 }
 
-impl Gaps {
+impl RandomSpacing {
     fn new(mut random: Random, spacing: u64) -> Self {
         let left = draw(&mut random, spacing);
         Self {
@@ -81,8 +81,8 @@ mod tests {
 
     #[test]
     fn gaps_are_spread_and_as_many_as_stated() {
-        let mut gaps = Gaps::new(Random::new(1, "test"), LEFT_OUT);
-        let at: Vec<u64> = (0..500_000).filter(|_| gaps.is_next(true)).collect();
+        let mut left_out = RandomSpacing::new(Random::new(1, "test"), LEFT_OUT);
+        let at: Vec<u64> = (0..500_000).filter(|_| left_out.is_next(true)).collect();
         assert!((950..1_050).contains(&at.len()), "{}", at.len());
         let spacings: std::collections::BTreeSet<_> =
             at.windows(2).map(|pair| pair[1] - pair[0]).collect();
@@ -91,8 +91,8 @@ mod tests {
 
     #[test]
     fn a_gap_waits_for_the_end_of_a_frame() {
-        let mut gaps = Gaps::new(Random::new(1, "test"), LEFT_OUT);
-        assert!((0..5_000).all(|_| !gaps.is_next(false)));
-        assert!(gaps.is_next(true));
+        let mut left_out = RandomSpacing::new(Random::new(1, "test"), LEFT_OUT);
+        assert!((0..5_000).all(|_| !left_out.is_next(false)));
+        assert!(left_out.is_next(true));
     }
 }

@@ -1,12 +1,13 @@
-//! Finds the least sample of the last half to whole minute.
+//! Finds the least sample of the last half to whole minute, in constant memory.
 
 use std::time::Duration;
 
 use tfrc::time::Instant;
 
-/// The least sample of one to two windows.
+/// The least sample of one to two windows. It needs no exact window, and so no queue of candidates as the path model's
+/// windowed minimum does: after a change of the path it is up to a window late.
 #[derive(Clone, Debug)]
-pub(crate) struct Least<T> {
+pub(crate) struct CoarseMinimum<T> {
     /// The least of the window before and of the current window.
     minima: [Option<T>; 2],
     start: Instant,
@@ -15,7 +16,7 @@ pub(crate) struct Least<T> {
 /// The window. A sample is kept for at least one window and at most two.
 const WINDOW_TIME: Duration = Duration::from_secs(30);
 
-impl<T> Default for Least<T> {
+impl<T> Default for CoarseMinimum<T> {
     fn default() -> Self {
         Self {
             minima: [None, None],
@@ -24,7 +25,7 @@ impl<T> Default for Least<T> {
     }
 }
 
-impl<T: Ord + Copy> Least<T> {
+impl<T: Ord + Copy> CoarseMinimum<T> {
     /// Records a sample.
     pub(crate) fn observe(&mut self, now: Instant, sample: T) {
         if now.saturating_since(self.start) > WINDOW_TIME {
