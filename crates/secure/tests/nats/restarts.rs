@@ -27,6 +27,19 @@ fn call_goes_on_in_another_network() {
     }
 }
 
+/// Nobody says anything of the new address: the checks tell it, and the old one is given up after 21 s without an answer.
+#[test]
+fn address_that_changes_unsaid_is_found() {
+    for mover in 0..2 {
+        let mut world = World::new([behind(FULL_CONE), behind(FULL_CONE)]);
+        world.run(Duration::from_secs(10));
+        let mobile = Nat::new(FULL_CONE, address("198.51.100.99:0").ip());
+        world.hosts[mover].nat = Some(mobile);
+        world.run(Duration::from_secs(30));
+        assert!(world.is_talking(), "end {mover}");
+    }
+}
+
 /// The end that moves goes on sending at once, so the peer hears it without a gap that a person notices.
 #[test]
 fn restart_in_the_same_network_loses_nothing() {
