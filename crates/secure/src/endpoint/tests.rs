@@ -268,21 +268,13 @@ fn stranger_is_neither_heard_nor_answered() {
 }
 
 #[test]
-fn thousand_candidates_give_no_more_than_hundred_pairs() {
+fn peer_has_no_more_than_hundred_addresses() {
     let mut world = World::new(None);
+    let end = &mut world.ends[1];
     for n in 0..1_000 {
         let candidate = host(SocketAddr::new([198, 18, 0, 1].into(), 1_000 + n));
-        world.ends[1].add_peer_candidate(Instant::ZERO, candidate);
+        end.add_peer_candidate(Instant::ZERO, candidate.clone());
+        end.add_peer_candidate(Instant::ZERO, candidate);
     }
-    let mut asked = HashSet::new();
-    let mut now = Instant::ZERO;
-    let mut buf = [0; 2_000];
-    while now < Instant::ZERO + Duration::from_secs(60) {
-        while let Some(transmit) = world.ends[1].poll_transmit(now, &mut buf) {
-            asked.insert(transmit.destination);
-        }
-        now = now.max(world.ends[1].poll_timeout().unwrap().0);
-        world.ends[1].handle_timeout(now);
-    }
-    assert_eq!(asked.len(), MAX_PEER_CANDIDATES);
+    assert_eq!(end.ice.remote_candidates().count(), MAX_PEER_CANDIDATES);
 }

@@ -69,6 +69,20 @@ fn suspended_peer_is_found_when_it_wakes() {
     }
 }
 
+/// Both ends give up all pairs of addresses meanwhile.
+#[test]
+fn call_goes_on_after_the_path_was_cut() {
+    for secs in [20, 90, 600] {
+        let mut world = World::new([behind(PORT_RESTRICTED_CONE), behind(FULL_CONE)]);
+        world.run(Duration::from_secs(10));
+        world.is_cut = true;
+        world.run(Duration::from_secs(secs));
+        world.is_cut = false;
+        world.run(Duration::from_secs(5));
+        assert!(world.is_talking(), "after {secs} s");
+    }
+}
+
 #[test]
 fn suspended_end_behind_the_relay_is_found() {
     let mut places = [behind(SYMMETRIC), behind(SYMMETRIC)];

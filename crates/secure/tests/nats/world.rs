@@ -84,6 +84,8 @@ pub(crate) struct World {
     pub(crate) identities: [Identity; 2],
     /// Departures on the public network: arrival, source, destination, payload.
     travelling: VecDeque<(Instant, SocketAddr, SocketAddr, Vec<u8>)>,
+    /// True while nothing passes.
+    pub(crate) is_cut: bool,
     /// An attacker who sees all that passes.
     pub(crate) attacker: Option<Attacker>,
     /// When which end hears of which address of its peer.
@@ -172,6 +174,7 @@ impl World {
             now: Instant::ZERO,
             identities,
             travelling: VecDeque::new(),
+            is_cut: false,
             attacker: None,
             signalled: VecDeque::new(),
         };
@@ -273,6 +276,9 @@ impl World {
     }
 
     fn send(&mut self, departures: Vec<(SocketAddr, SocketAddr, Vec<u8>)>) {
+        if self.is_cut {
+            return;
+        }
         for (source, destination, payload) in departures {
             let at = self.now + DELAY;
             if let Some(attacker) = &mut self.attacker {
