@@ -346,6 +346,9 @@ impl Session {
         if now.0 != source {
             self.emit(EventKind::RateSource(now.0));
         }
+        if breach.is_some_and(|(_, ceased)| ceased) && now.1.is_none() {
+            self.emit(EventKind::Returned);
+        }
         if let Some((breach, ceased)) = now.1.filter(|_| now.1 != breach) {
             self.emit(EventKind::CircuitBreaker { breach, ceased });
         }

@@ -54,6 +54,8 @@ ignored! {
     StaleFeedback => "stale_feedback",
     /// The report is from a receiver that was caught lying.
     Distrusted => "distrusted",
+    /// The feedback contradicts reception reports, which trip a circuit breaker (RFC 8083).
+    Refuted => "refuted",
     /// The datagram was replayed: TFRC feedback about an earlier packet than before, or the same feedback again; a
     /// sender report that is not newer than the last; media that left long before the newest.
     Replayed => "replayed",

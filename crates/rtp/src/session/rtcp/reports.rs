@@ -149,9 +149,10 @@ impl Session {
             jitter: block.jitter,
         });
         let round_trip = self.sent_reports.round_trip(self.arrived, block);
+        let is_proven = self.sent_reports.answered_by(block).is_some();
         let now = self.now;
         if let Some(outbound) = &mut self.outbound {
-            outbound.handle_block(now, block, round_trip);
+            outbound.handle_block(now, block, round_trip, is_proven);
         }
     }
 
