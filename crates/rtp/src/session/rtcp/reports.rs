@@ -26,7 +26,7 @@ impl Session {
             return Ok(());
         }
         // A figure of p is the peer's own; reports of arrivals may have any author.
-        if Some(feedback.sender_ssrc) != self.peer.ssrc() || feedback.media_ssrc != self.ssrc {
+        if !self.peer.is_author(feedback.sender_ssrc) || feedback.media_ssrc != self.ssrc {
             return Err(Ignored::WrongSsrc);
         }
         let report = TfrcFeedback::parse(feedback.fci).map_err(|_| Ignored::BadRtcp)?;
@@ -60,9 +60,11 @@ impl Session {
         if !outbound.is_some_and(Outbound::sends_round_trip) {
             return Ok(());
         }
-        let (ssrc, author) = (self.ssrc, self.peer.ssrc());
+        let ssrc = self.ssrc;
         let told = compound.packets().find_map(|packet| match packet {
-            Packet::Application(app) if app.name == tfrc_app::NAME && Some(app.ssrc) == author => {
+            Packet::Application(app)
+                if app.name == tfrc_app::NAME && self.peer.is_author(app.ssrc) =>
+            {
                 match TfrcApp::parse(&app) {
                     Ok(Some(TfrcApp::Reception(told))) => Some(told),
                     _ => None,
