@@ -46,6 +46,8 @@ ignored! {
     OwnSsrc => "own_ssrc",
     /// The sequence number is too far from the last one to be believed the first time (RFC 3550 §A.1).
     SequenceJump => "sequence_jump",
+    /// The RTP timestamp is too far ahead of the last one, or behind it, to be believed the first time.
+    TimestampJump => "timestamp_jump",
     /// The media packet arrived before, or is too old to decide.
     Duplicate => "duplicate",
     /// The RTCP breaks the rules of RFC 3550 §A.2 or has lengths that do not add up.
