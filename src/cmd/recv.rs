@@ -40,10 +40,11 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
     let sink = outputs::sink(args.record.as_deref(), stream.codec, frame_rate)?;
     let local = listening_address(args.bind, description);
     let from = args.from.as_deref().map(wiring::heard).transpose()?;
+    let from = from.or_else(|| description::sources(description?, local));
     let outputs = Outputs::open(&args.run, args.record.as_deref())?;
     let end = CallProcessConfig {
         name: "recv",
-        socket: wiring::bind(local, "BIND")?,
+        socket: wiring::bind_from(local, from.as_ref(), "BIND")?,
         hearing: Hearing {
             only: from,
             in_group: local.ip().is_multicast(),
