@@ -16,7 +16,7 @@ use openh264::decoder::{self, DecodedYUV, DecoderConfig, Flush};
 use openh264::formats::YUVSource as _;
 use openh264_sys2::dsOutOfMemory;
 
-use crate::sps::Sps;
+use crate::sps::{Colour, Sps};
 
 /// The most samples of luma: a picture of 3840x2160, in whole macroblocks.
 pub const MAX_PIXELS: u32 = 3_840 * 2_160;
@@ -30,8 +30,8 @@ pub const MAX_ACCESS_UNIT: usize = MAX_PIXELS as usize * 3 / 2;
 /// Decodes a stream of access units.
 pub struct Decoder {
     inner: decoder::Decoder,
-    /// A parameter set that we could read has come.
-    bounded: bool,
+    /// The colours of the last parameter set; `None` before the first that we could read.
+    colour: Option<Colour>,
     /// The access unit as a byte stream (H.264 Annex B).
     stream: Vec<u8>,
 }
@@ -45,6 +45,8 @@ pub struct Decoded {
     pub height: usize,
     /// Y, then Cb, then Cr.
     pub samples: Vec<u8>,
+    /// The meaning of the samples.
+    pub colour: Colour,
 }
 
 /// Why an access unit has no picture.
@@ -81,7 +83,7 @@ impl std::error::Error for DecodeError {}
 impl fmt::Debug for Decoder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Decoder")
-            .field("bounded", &self.bounded)
+            .field("colour", &self.colour)
             .finish_non_exhaustive()
     }
 }
@@ -97,7 +99,7 @@ impl Decoder {
         let inner = decoder::Decoder::with_api_config(OpenH264API::from_source(), config);
         Ok(Self {
             inner: inner.map_err(|_| DecodeError::Memory)?,
-            bounded: false,
+            colour: None,
             stream: Vec::new(),
         })
     }
@@ -117,10 +119,11 @@ impl Decoder {
         if self.stream.is_empty() {
             return Ok(None);
         }
+        let colour = self.colour.ok_or(DecodeError::NoParameters)?;
         let decoded = self.inner.decode(&self.stream);
         decoded
             .map_err(|error| refusal(error.native_code()))?
-            .map(|picture| copy(&picture))
+            .map(|picture| copy(&picture, colour))
             .transpose()
     }
 
@@ -134,12 +137,12 @@ impl Decoder {
                 if !fits || sps.references > MAX_REFERENCES {
                     return Err(DecodeError::Parameters);
                 }
-                self.bounded = true;
+                self.colour = Some(sps.colour);
             }
             Some(SLICE | KEYFRAME_SLICE | PPS) => {}
             _ => return Ok(()),
         }
-        if !self.bounded {
+        if self.colour.is_none() {
             return Err(DecodeError::NoParameters);
         }
         if self.stream.len() + unit.len() > MAX_ACCESS_UNIT {
@@ -166,7 +169,7 @@ const KEYFRAME_SLICE: u8 = 5;
 const SPS: u8 = 7;
 const PPS: u8 = 8;
 
-fn copy(picture: &DecodedYUV<'_>) -> Result<Decoded, DecodeError> {
+fn copy(picture: &DecodedYUV<'_>, colour: Colour) -> Result<Decoded, DecodeError> {
     let (width, height) = picture.dimensions();
     let strides = picture.strides();
     let even = width.is_multiple_of(2) && height.is_multiple_of(2);
@@ -188,6 +191,7 @@ fn copy(picture: &DecodedYUV<'_>) -> Result<Decoded, DecodeError> {
             width,
             height,
             samples,
+            colour,
         })
         .ok_or(DecodeError::Damaged)
 }
