@@ -13,6 +13,7 @@ use evenkeel_media::rtp_codec::RtpCodec as _;
 use evenkeel_rtp::packet::sdp::{self, Description, SdpError};
 use evenkeel_rtp::session::{self, FeedbackMode, ReceiveConfig};
 
+use crate::address::HeardSources;
 use crate::failure::{self, Failure};
 use crate::outputs::cannot;
 use crate::wiring::{self, Stream};
@@ -44,6 +45,9 @@ fn parse(bytes: &[u8]) -> Result<Described, String> {
     let (encoding, number) = (&description.encoding, description.payload_type);
     let codec = codec_of(encoding).ok_or_else(|| {
         let line = line_of(text, "rtpmap", number);
+        if encoding.eq_ignore_ascii_case("MP2T") {
+            return format!("{line}encoding {encoding:?}: {OF_MPEG_TS}");
+        }
         let known = Codec::ALL.map(Codec::encoding).join(", ");
         format!("{line}encoding {encoding:?} cannot be received; let the sender code {known}")
     })?;
@@ -57,6 +61,11 @@ fn parse(bytes: &[u8]) -> Result<Described, String> {
         payload,
     })
 }
+
+/// The remedy for MPEG-TS in RTP (RFC 2250), whose timestamps are of its departure and not of its pictures.
+pub(crate) const OF_MPEG_TS: &str = "MPEG-TS cannot be received; let ffmpeg take the video out of it, as in \
+    ffmpeg -i rtp://GROUP:PORT -an -c:v copy -f rtp rtp://[::1]:5004 -sdp_file video.sdp (-c:v libx264 unless it is H.264), \
+    and give recv --sdp video.sdp";
 
 /// Returns the number of the line with this attribute of the stream's payload type, if it has one, for an error.
 fn line_of(text: &str, attribute: &str, payload_type: u8) -> String {
@@ -111,6 +120,14 @@ pub(crate) fn to_peer(peer: SocketAddr, payload_type: u8) -> Description {
 /// Writes the description to the file that `--sdp` names.
 pub(crate) fn write(path: &Path, description: &Description) -> Result<(), Failure> {
     fs::write(path, description.to_string()).map_err(|error| cannot("write", path, &error))
+}
+
+/// Returns the only sources of the described group that are to be heard, if it is the one at `local` and names any.
+pub(crate) fn sources(description: &Description, local: SocketAddr) -> Option<HeardSources> {
+    let names = !description.sources.is_empty() && description.address == local.ip();
+    let sources = description.sources.iter();
+    let sources = sources.filter(|source| source.is_ipv4() == local.is_ipv4());
+    names.then(|| HeardSources(sources.map(|&ip| SocketAddr::new(ip, 0)).collect()))
 }
 
 /// Returns the codec of this encoding name.
@@ -322,6 +339,11 @@ mod tests {
                 "RTP/AVP 26",
                 "RTP/SAVP 26",
                 ["line 6: ", "\"RTP/SAVP\"", "RTP/AVPF"],
+            ),
+            (
+                "RTP/AVP 26\na=rtpmap:26 JPEG/90000",
+                "RTP/AVP 33",
+                ["\"MP2T\"", "-c:v copy -f rtp", "--sdp video.sdp"],
             ),
             (
                 "m=video",

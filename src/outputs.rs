@@ -24,7 +24,8 @@ use crate::units;
 /// The files that a run writes, opened before it starts so that a wrong path is known at once.
 pub(crate) struct Outputs {
     json: Option<Json>,
-    trace: Option<TraceFile>,
+    /// The trace, or the error that ended it.
+    trace: Option<Result<TraceFile, Failure>>,
     /// True if the recording goes to standard output.
     record_is_said: bool,
 }
@@ -53,7 +54,7 @@ impl Outputs {
         let trace = run.trace.as_deref().map(|path| create("--trace", path));
         Ok(Self {
             json,
-            trace: trace.transpose()?.map(TraceFile::new),
+            trace: trace.transpose()?.map(|file| Ok(TraceFile::new(file))),
             record_is_said,
         })
     }
@@ -63,27 +64,30 @@ impl Outputs {
         self.record_is_said || matches!(self.json, Some(Json::StandardOutput))
     }
 
-    /// Writes an event of this part of the run, if there is a trace.
-    pub(crate) fn trace(
-        &mut self,
-        part: &str,
-        event: impl FnOnce() -> TraceEvent,
-    ) -> Result<(), Failure> {
-        match &mut self.trace {
-            None => Ok(()),
-            Some(file) => file.write(part, &event()).map_err(Failure::runtime),
+    /// Writes an event of this part of the run, if there is a trace. A trace that cannot be written ends, and not the run.
+    pub(crate) fn trace(&mut self, part: &str, event: impl FnOnce() -> TraceEvent) {
+        let Some(Ok(file)) = &mut self.trace else {
+            return;
+        };
+        if let Err(error) = file.write(part, &event()) {
+            failure::warn(format_args!(
+                "{error}; the trace ends here, and the run goes on"
+            ));
+            self.trace = Some(Err(Failure::runtime(error)));
         }
     }
 
     /// Ends the trace and writes the summary.
     pub(crate) fn finish(self, summary: &Value) -> Result<(), Failure> {
-        let traced = self.trace.map_or(Ok(()), TraceFile::finish);
+        let traced = self
+            .trace
+            .map_or(Ok(()), |trace| trace?.finish().map_err(Failure::runtime));
         let written = match self.json {
             None => Ok(()),
             Some(Json::StandardOutput) => say(summary),
             Some(Json::File(mut file)) => writeln!(file, "{summary:#}").map_err(Failure::runtime),
         };
-        traced.map_err(Failure::runtime).and(written)
+        traced.and(written)
     }
 }
 

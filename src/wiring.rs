@@ -1,6 +1,7 @@
 //! Configures sockets, sessions and the sending policy by the command line.
 
 use std::hash::{BuildHasher as _, RandomState};
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 
 use evenkeel_codec::Codec;
@@ -63,6 +64,18 @@ pub(crate) fn bind(address: SocketAddr, option: &str) -> Result<Socket, Failure>
     Socket::bind(address).map_err(|error| refused(&error, option))
 }
 
+/// Binds a port as [`bind`] does; a group is joined for the sources that are heard alone, if any are named.
+pub(crate) fn bind_from(
+    address: SocketAddr,
+    sources: Option<&HeardSources>,
+    option: &str,
+) -> Result<Socket, Failure> {
+    let sources = sources.filter(|_| address.ip().is_multicast());
+    let sources = sources.into_iter().flat_map(|sources| &sources.0);
+    let sources: Vec<_> = sources.map(SocketAddr::ip).collect();
+    Socket::bind_from(address, &sources).map_err(|error| refused(&error, option))
+}
+
 /// Returns the failure for a port that the system refuses, with its remedy.
 pub(crate) fn refused(error: &BindError, option: &str) -> Failure {
     let remedy = match error {
@@ -71,6 +84,9 @@ pub(crate) fn refused(error: &BindError, option: &str) -> Failure {
             "name one of this machine, or [::] for all"
         }
         BindError::NoSuchAddress(_) => "name one of this machine, or 0.0.0.0 for all",
+        BindError::NotJoined(_, error) if error.kind() == io::ErrorKind::Unsupported => {
+            "name a group of IPv4 and a source of IPv4, as in 232.1.2.3:5004 --from 192.0.2.7"
+        }
         BindError::NotJoined(..) => {
             "add a route to it, or name its interface, as in [ff15::1%eth0]:5004"
         }

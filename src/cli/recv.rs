@@ -21,6 +21,8 @@ pub(crate) struct RecvArgs {
     #[arg(value_name = "INVITATION|BIND")]
     pub(crate) bind: Option<String>,
     /// With --plain, hear only this address, at any port unless it has one
+    ///
+    /// A group of IPv4 is joined for this source alone, as it is for those of a=source-filter in --sdp
     #[arg(long, value_name = "ADDR")]
     pub(crate) from: Option<String>,
     /// Read the sender's description of the stream

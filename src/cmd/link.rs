@@ -20,7 +20,7 @@ use tfrc::time::Duration;
 use crate::cli::{EmulationArgs, LinkArgs, LinkCommand, LinkRelayArgs, LinkRouterArgs};
 use crate::control_socket::ControlSocket;
 use crate::emulated_link::{self, LinkRate};
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::outputs;
 use crate::stop::Stop;
 use crate::wiring;
@@ -161,7 +161,13 @@ fn logged(
         if let Some(receiver) = receiver {
             let log = PacketLog::create(lines, (capture, link_type)).map_err(Failure::usage)?;
             let thread = thread::Builder::new().name("packet-log".into());
-            let written = thread.spawn(move || log.write_all(clock, &receiver));
+            let written = thread.spawn(move || {
+                log.write_all(clock, &receiver).inspect_err(|error| {
+                    failure::warn(format_args!(
+                        "packet log: {error}; it ends here, and the link goes on"
+                    ));
+                })
+            });
             writer = Some(written.map_err(Failure::runtime)?);
         }
         Ok(emulator)

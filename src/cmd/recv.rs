@@ -38,7 +38,7 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
     let is_group = bind.is_some_and(|bind| bind.ip().is_multicast());
     let is_plain = args.connection.plain || args.sdp.is_some() || is_group;
     let meeting = Meeting::of(invitation, is_plain, purpose)?;
-    let from = meeting.heard(args.from.as_deref())?;
+    let mut from = meeting.heard(args.from.as_deref())?;
     let seed = wiring::network_seed(args.seed);
     let codec = Codec::Mjpeg;
     let mut session = wiring::session("recv", Role::Receives, codec, None, seed, &run.clock);
@@ -66,7 +66,8 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
         }
         None => {
             let local = listening_address(bind, description);
-            let socket = wiring::bind(local, "BIND")?;
+            from = from.or_else(|| description::sources(description?, local));
+            let socket = wiring::bind_from(local, from.as_ref(), "BIND")?;
             meeting::warn_in_the_clear(local.ip());
             (socket, local.ip().is_multicast(), None)
         }

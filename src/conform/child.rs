@@ -1,7 +1,7 @@
 //! An implementation in a process of its own: its start, its work and its end.
 
 use std::io::{self, BufRead as _, BufReader};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 use evenkeel_conform::{Implementation, Rfc, Run};
@@ -50,17 +50,19 @@ pub(super) struct Process {
 }
 
 impl Process {
-    pub(super) fn receiver(rfc: Rfc, run: &Run) -> Result<Self, Failure> {
+    /// Starts a receiver that a socket at `near` reaches.
+    pub(super) fn receiver(rfc: Rfc, run: &Run, near: SocketAddr) -> Result<Self, Failure> {
+        let bind = beside(near).to_string();
         let who = ["--role", "receiver", "--rfc", rfc.number()];
-        let what = ["--feedback", run.setup.feedback.name()];
+        let what = ["--feedback", run.setup.feedback.name(), "--bind", &bind];
         Self::spawn(&[&who[..], &what[..]].concat())
     }
 
     pub(super) fn sender(rfc: Rfc, run: &Run, peer: SocketAddr) -> Result<Self, Failure> {
-        let peer = peer.to_string();
+        let (bind, peer) = (beside(peer).to_string(), peer.to_string());
         let who = ["--role", "sender", "--rfc", rfc.number()];
-        let what = ["--run", run.name, "--peer", &peer];
-        Self::spawn(&[who, what].concat())
+        let what = ["--run", run.name, "--peer", &peer, "--bind", &bind];
+        Self::spawn(&[&who[..], &what[..]].concat())
     }
 
     fn spawn(arguments: &[&str]) -> Result<Self, Failure> {
@@ -111,6 +113,13 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// An address on this machine, where the parent is.
-const ANY_PORT: SocketAddr =
-    SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
+/// Returns any port of this machine in the family of an address, where the parent is.
+fn beside(address: SocketAddr) -> SocketAddr {
+    let ip: IpAddr = match address.ip() {
+        IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+    };
+    SocketAddr::new(ip, 0)
+}
+
+const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);

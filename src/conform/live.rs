@@ -79,7 +79,7 @@ fn between_two(run: &Run, parties: &Parties, stop: &Stop) -> Result<Option<Log>,
     }
     let receiver = match parties.receiver {
         Some(_) => None,
-        None => Some(Process::receiver(parties.rfc, run)?),
+        None => Some(Process::receiver(parties.rfc, run, near(parties.bind))?),
     };
     let address = receiver.as_ref().map(Process::address).or(parties.receiver);
     let address = address.ok_or_else(|| Failure::usage("there is no receiver"))?;

@@ -158,7 +158,7 @@ impl Monitor {
 
     /// Reads the events and figures since the last tick, and samples the state.
     fn gather(&mut self) -> Result<(), Failure> {
-        self.gather_events()?;
+        self.gather_events();
         let now = self.config.clock.now();
         for (_, end) in &mut self.ends {
             for line in end.stalls.poll(now) {
@@ -248,7 +248,7 @@ impl Monitor {
         Ok(())
     }
 
-    fn gather_events(&mut self) -> Result<(), Failure> {
+    fn gather_events(&mut self) {
         let last = self.ends.len() - 1;
         for (index, (name, end)) in self.ends.iter_mut().enumerate() {
             let place = Place {
@@ -277,7 +277,7 @@ impl Monitor {
                 {
                     failure::warn(text);
                 }
-                self.config.outputs.trace(name, || trace::call(&event))?;
+                self.config.outputs.trace(name, || trace::call(&event));
             }
             for coded in end.coded.try_iter().filter(|_| place.is_first) {
                 self.report.handle_coded(coded.at, coded.size_error);
@@ -291,15 +291,15 @@ impl Monitor {
                     self.live.handle_wait(*waited);
                 }
                 let part = trace::direction(direction);
-                self.config.outputs.trace(part, || trace::link(&event))?;
+                self.config.outputs.trace(part, || trace::link(&event));
             }
         }
-        Ok(())
     }
 
     fn finish(mut self) -> Result<(), Failure> {
         self.config.stop.ask();
-        let mut ended = self.gather_events();
+        self.gather_events();
+        let mut ended = Ok(());
         let lost = self.lost.take();
         let summary = RunSummary {
             seed: self.config.seed,

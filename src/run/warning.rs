@@ -7,6 +7,8 @@ use evenkeel_media::event::EventKind as MediaEvent;
 use evenkeel_rtp::session::{Breach, EventKind, Lie, RateSource};
 use tfrc::time::{Duration, Instant};
 
+use crate::description;
+
 /// The warning about a receiver whose reports are false.
 macro_rules! caught {
     ($reported:literal) => {
@@ -106,6 +108,11 @@ impl AwaitedReceiver {
 
 fn of_session(event: &EventKind) -> Option<Cow<'static, str>> {
     let text = match event {
+        EventKind::UnknownPayloadType { payload_type: 33 } => {
+            return Some(
+                format!("payload type 33 (MP2T/90000): {}", description::OF_MPEG_TS).into(),
+            );
+        }
         EventKind::UnknownPayloadType { payload_type } => {
             return Some(
                 format!(
@@ -229,7 +236,7 @@ mod tests {
         let again = "mend or replace it";
         for (event, words) in [
             (unknown(97), ["type 97 (only", "--sdp"]),
-            (unknown(33), ["type 33 (MP2T/90000)", "JPEG or H.264"]),
+            (unknown(33), ["type 33 (MP2T/90000)", "-sdp_file"]),
             (moved, ["address changed", "follows"]),
             (second, ["from 192.0.2.8:5004 is", "hears 192.0.2.7:5004"]),
             (lied(Lie::NeverSent, false), ["never sent", again]),

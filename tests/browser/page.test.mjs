@@ -182,6 +182,29 @@ async function pages(browser, first, second) {
   }
 }
 
+/** The page of an end that invites, and the end that takes its line from there. */
+async function invitation(browser) {
+  const port = await freePort();
+  const start = (...words) => spawn(PROGRAM, ["call", ...words, "--seconds", "120"], { stdio: ["ignore", "ignore", "inherit"] });
+  const programs = [start("--bind", "127.0.0.1:0", "--page", `127.0.0.1:${port}`)];
+  const page = await browser.newPage({ viewport: { width: 390, height: 900 } });
+  try {
+    await until("the inviter's page is there", 20, () => page.goto(`http://127.0.0.1:${port}/`, { waitUntil: "domcontentloaded" }).then(() => true, () => false));
+    await until("its state says that it waits", 10, async () => /Waiting for the other end/.test(await badges(page)));
+    const line = await page.locator("#invitation code").innerText();
+    assert.match(line, /^evenkeel call evenkeel:[\w-]{70,}$/);
+    assert.ok(await page.locator("#invitation button").isVisible(), "it can be copied");
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), "nothing overflows");
+    programs.push(start(line.split(" ").at(-1), "--headless"));
+    await until("both ends have words", 20, async () => /Encrypted: [a-z]+ [a-z]+ [a-z]+ [a-z]+/.test(await badges(page)));
+    assert.ok(await page.locator("#invitation").isHidden(), "the invitation was used");
+    await until("the other's picture is there", 20, () => page.locator("#received img").isVisible());
+  } finally {
+    await page.close();
+    for (const program of programs) program.kill("SIGINT");
+  }
+}
+
 // ---- the checks
 
 const CHECKS = {
@@ -297,6 +320,10 @@ const CHECKS = {
 
   async "each command's page shows its pictures at any width"(_page, { browser }) {
     for (const [first, second] of [["recv", "send"], ["call", "call"]]) await pages(browser, first, second);
+  },
+
+  async "an invitation is on the page until it is used"(_page, { browser }) {
+    await invitation(browser);
   },
 
   async "the rate slider changes the link and the rate follows"(page) {

@@ -80,23 +80,27 @@ fn file_named_as_the_scene_may_be_written() {
 
 /// The second run shows so little that a buffer of the usual size would hold all of it until the end.
 #[test]
-fn full_disk_ends_the_recording_and_not_the_call() {
+fn full_disk_ends_the_file_and_not_the_run() {
     if !fs::exists("/dev/full").is_ok_and(|exists| exists) {
         return;
     }
-    for more in ["--size 160x120", "--size 16x16 --fps 8"] {
+    for (option, more, goes_on) in [
+        ("--record", "--size 160x120", "the call goes on"),
+        ("--record", "--size 16x16 --fps 8", "the call goes on"),
+        ("--trace", "--size 16x16 --fps 8", "the run goes on"),
+    ] {
         let demo = "demo --headless --seconds 2 --warmup 0 --json -";
-        let output = run(&format!("{demo} --record /dev/full {more}"));
+        let output = run(&format!("{demo} {option} /dev/full {more}"));
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{said}");
-        let why = "cannot write --record /dev/full";
-        let lines = said.lines().filter(|line| line.contains(why));
+        let why = format!("cannot write {option} /dev/full");
+        let lines = said.lines().filter(|line| line.contains(&why));
         assert_eq!(
             lines.count(),
             2,
             "once at once, and once at the end: {said}"
         );
-        assert!(said.contains("the call goes on"), "{said}");
+        assert!(said.contains(goes_on), "{said}");
         assert!(json(&output)["frames_shown"].as_u64() > Some(5));
     }
 }
@@ -165,18 +169,14 @@ fn recording_on_standard_output_is_nothing_else() {
 }
 
 #[test]
-fn full_disk_ends_the_run() {
+fn summary_on_a_full_disk_fails_the_run() {
     if !fs::exists("/dev/full").is_ok_and(|exists| exists) {
         return;
     }
-    for option in ["--json", "--trace"] {
-        let demo = "demo --headless --seconds 1 --warmup 0";
-        let output = run(&format!("{demo} {option} /dev/full"));
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{said}");
-        let named = format!("cannot write {option} /dev/full");
-        assert!(said.contains(&named), "{said}");
-    }
+    let output = run("demo --headless --seconds 1 --warmup 0 --json /dev/full");
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("cannot write --json /dev/full"), "{said}");
 }
 
 #[test]

@@ -15,6 +15,8 @@ pub const WHITE: u8 = 235;
 pub const GREY: u8 = 128;
 /// The chroma of the strongest colours, in both directions.
 pub const CHROMA: (u8, u8) = (16, 240);
+/// The rows from which pictures of files and peers without a matrix have BT.709's, as in players.
+pub(crate) const HD_ROWS: usize = 720;
 
 /// A picture in planar 4:2:0 (I420): luma, then Cb, then Cr, each without padding.
 ///

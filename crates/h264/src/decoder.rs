@@ -17,7 +17,7 @@ use openh264::formats::YUVSource as _;
 use openh264_sys2::dsOutOfMemory;
 
 use crate::nal::{KEYFRAME_SLICE, PPS, SLICE, SPS, unit_type};
-use crate::sps::Sps;
+use crate::sps::{Colour, Sps};
 
 /// The most samples of luma: a picture of 3840x2160, in whole macroblocks.
 pub const MAX_PIXELS: u32 = 3_840 * 2_160;
@@ -31,8 +31,8 @@ pub const MAX_ACCESS_UNIT: usize = MAX_PIXELS as usize * 3 / 2;
 /// Decodes a stream of access units.
 pub struct Decoder {
     inner: decoder::Decoder,
-    /// A parameter set that we could read has come.
-    bounded: bool,
+    /// The colours of the last parameter set; `None` before the first that we could read.
+    colour: Option<Colour>,
     /// The access unit as a byte stream (H.264 Annex B).
     stream: Vec<u8>,
 }
@@ -46,6 +46,8 @@ pub struct Decoded {
     pub height: usize,
     /// Y, then Cb, then Cr.
     pub samples: Vec<u8>,
+    /// The meaning of the samples.
+    pub colour: Colour,
 }
 
 /// Why an access unit has no picture.
@@ -73,7 +75,7 @@ pub enum DecodeError {
 impl fmt::Debug for Decoder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Decoder")
-            .field("bounded", &self.bounded)
+            .field("colour", &self.colour)
             .finish_non_exhaustive()
     }
 }
@@ -89,7 +91,7 @@ impl Decoder {
         let inner = decoder::Decoder::with_api_config(OpenH264API::from_source(), config);
         Ok(Self {
             inner: inner.map_err(|_| DecodeError::Memory)?,
-            bounded: false,
+            colour: None,
             stream: Vec::new(),
         })
     }
@@ -109,10 +111,11 @@ impl Decoder {
         if self.stream.is_empty() {
             return Ok(None);
         }
+        let colour = self.colour.ok_or(DecodeError::NoParameters)?;
         let decoded = self.inner.decode(&self.stream);
         decoded
             .map_err(|error| refusal(error.native_code()))?
-            .map(|picture| copy(&picture))
+            .map(|picture| copy(&picture, colour))
             .transpose()
     }
 
@@ -126,12 +129,12 @@ impl Decoder {
                 if !fits || sps.references > MAX_REFERENCES {
                     return Err(DecodeError::Parameters);
                 }
-                self.bounded = true;
+                self.colour = Some(sps.colour);
             }
             Some(SLICE | KEYFRAME_SLICE | PPS) => {}
             _ => return Ok(()),
         }
-        if !self.bounded {
+        if self.colour.is_none() {
             return Err(DecodeError::NoParameters);
         }
         if self.stream.len() + unit.len() > MAX_ACCESS_UNIT {
@@ -152,7 +155,7 @@ fn refusal(state: i64) -> DecodeError {
     }
 }
 
-fn copy(picture: &DecodedYUV<'_>) -> Result<Decoded, DecodeError> {
+fn copy(picture: &DecodedYUV<'_>, colour: Colour) -> Result<Decoded, DecodeError> {
     let (width, height) = picture.dimensions();
     let strides = picture.strides();
     let even = width.is_multiple_of(2) && height.is_multiple_of(2);
@@ -174,6 +177,7 @@ fn copy(picture: &DecodedYUV<'_>) -> Result<Decoded, DecodeError> {
             width,
             height,
             samples,
+            colour,
         })
         .ok_or(DecodeError::Damaged)
 }

@@ -15,7 +15,7 @@ mod tests;
 
 pub use decoder::Decoder;
 pub use encoder::{Encoder, MAX_SIDES, MIN_SIDE, Planes, Qp};
-pub use sps::Sps;
+pub use sps::{Colour, Sps};
 
 /// True if OpenH264 was built with assembly, without which it takes a multiple of the time.
 pub const HAS_ASSEMBLY: bool = cfg!(assembly);

@@ -17,7 +17,62 @@ pub struct Sps {
     pub references: u32,
     /// Bits of frame_num, which counts the pictures that may be referred to: 4 to 16.
     pub frame_num_bits: u32,
+    /// The colours of its pictures.
+    pub colour: Colour,
 }
+
+/// The meaning of samples, as a parameter set states it (H.264 §E.2.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Colour {
+    /// matrix_coefficients (table E-5): 1 is BT.709, 5 and 6 are BT.601, 2 is unspecified.
+    pub matrix: u8,
+    /// video_full_range_flag: levels from 0 to 255.
+    pub is_full_range: bool,
+}
+
+impl Colour {
+    const UNSPECIFIED: Self = Self {
+        matrix: 2,
+        is_full_range: false,
+    };
+
+    /// Reads what follows frame_mbs_only_flag, as far as the colours.
+    fn parse(bits: &mut Bits) -> Option<Self> {
+        let mut colour = Self::UNSPECIFIED;
+        let _direct_8x8_inference = bits.flag()?;
+        if bits.flag()? {
+            for _side in 0..4 {
+                bits.unsigned()?;
+            }
+        }
+        let has_vui = bits.flag()?;
+        if !has_vui {
+            return Some(colour);
+        }
+        let has_aspect_ratio = bits.flag()?;
+        if has_aspect_ratio && bits.bits(8)? == EXTENDED_SAR {
+            bits.bits(32)?;
+        }
+        let has_overscan = bits.flag()?;
+        if has_overscan {
+            bits.flag()?;
+        }
+        let has_signal_type = bits.flag()?;
+        if has_signal_type {
+            let _video_format = bits.bits(3)?;
+            colour.is_full_range = bits.flag()?;
+            let has_description = bits.flag()?;
+            if has_description {
+                let _primaries_and_transfer = bits.bits(16)?;
+                colour.matrix = bits.bits(8)? as u8;
+            }
+        }
+        Some(colour)
+    }
+}
+
+/// The aspect_ratio_idc that a width and a height follow (table E-1).
+const EXTENDED_SAR: u32 = 255;
 
 /// Profiles whose parameter sets have the part on chroma and bit depth (§7.3.2.1.1).
 const HIGH_PROFILES: [u8; 4] = [100, 110, 122, 244];
@@ -72,12 +127,15 @@ impl Sps {
         let width = bits.unsigned()?.checked_add(1)?.checked_mul(16)?;
         let height = bits.unsigned()?.checked_add(1)?.checked_mul(16)?;
         let frames_only = bits.flag()?;
+        // The decoder needs none of what follows.
+        let colour = Colour::parse(&mut bits).unwrap_or(Colour::UNSPECIFIED);
         frames_only.then_some(Self {
             profile,
             width,
             height,
             references,
             frame_num_bits,
+            colour,
         })
     }
 
@@ -107,6 +165,27 @@ mod tests {
     fn the_size_of_a_stream_is_read() {
         let sps = Sps::parse(&CIF).unwrap();
         assert_eq!((sps.profile, sps.width, sps.height), (66, 352, 288));
+    }
+
+    /// 1280x720, BT.709 in full range, as x264 writes it.
+    const BT709: [u8; 27] = [
+        0x67, 0x42, 0xc0, 0x1f, 0xd9, 0x00, 0x50, 0x05, 0xbb, 0x01, 0x6e, 0x04, 0x04, 0x02, 0x80,
+        0x00, 0x03, 0x00, 0x80, 0x00, 0x00, 0x19, 0x07, 0x8c, 0x19, 0x24, 0x00,
+    ];
+
+    #[test]
+    fn colours_are_read_where_they_are_stated() {
+        let colour = Sps::parse(&BT709).map(|sps| sps.colour);
+        let stated = Colour {
+            matrix: 1,
+            is_full_range: true,
+        };
+        assert_eq!(colour, Some(stated));
+        let unstated = [&CIF[..], &BT709[..12]];
+        for unit in unstated {
+            let colour = Sps::parse(unit).map(|sps| sps.colour);
+            assert_eq!(colour, Some(Colour::UNSPECIFIED));
+        }
     }
 
     /// Of the 31 before the count begins anew, with 5 bits.

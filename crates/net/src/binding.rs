@@ -4,18 +4,19 @@ use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
-/// Binds `address`, or all of IPv4 in place of `[::]` on a machine without IPv6.
-pub(crate) fn bind(address: SocketAddr) -> io::Result<Socket> {
-    match bind_exactly(address) {
+/// Binds `address`, or all of IPv4 in place of `[::]` on a machine without IPv6. A group is joined for these sources, or
+/// for any if there are none.
+pub(crate) fn bind(address: SocketAddr, sources: &[IpAddr]) -> io::Result<Socket> {
+    match bind_exactly(address, sources) {
         Err(error) if address.ip() == ALL_ADDRESSES && is_without_ipv6(&error) => {
-            bind_exactly((Ipv4Addr::UNSPECIFIED, address.port()).into())
+            bind_exactly((Ipv4Addr::UNSPECIFIED, address.port()).into(), sources)
         }
         socket => socket,
     }
 }
 
 /// Opens a socket, binds it and joins the group that its address names.
-fn bind_exactly(address: SocketAddr) -> io::Result<Socket> {
+fn bind_exactly(address: SocketAddr, sources: &[IpAddr]) -> io::Result<Socket> {
     let socket = Socket::new(
         Domain::for_address(address),
         Type::DGRAM,
@@ -29,10 +30,22 @@ fn bind_exactly(address: SocketAddr) -> io::Result<Socket> {
     socket.set_reuse_address(is_group)?;
     socket.bind(&address.into())?;
     match address {
-        SocketAddr::V4(group) if is_group => {
+        SocketAddr::V4(group) if is_group && sources.is_empty() => {
             socket.join_multicast_v4(group.ip(), &Ipv4Addr::UNSPECIFIED)?;
         }
+        SocketAddr::V4(group) if is_group => {
+            for source in sources {
+                let IpAddr::V4(source) = source else {
+                    return Err(io::Error::new(io::ErrorKind::Unsupported, NO_SUCH_SOURCE));
+                };
+                socket.join_ssm_v4(source, group.ip(), &Ipv4Addr::UNSPECIFIED)?;
+            }
+        }
         SocketAddr::V6(group) if is_group => {
+            // The library joins no IPv6 group for a source, and routers forward these groups for nothing else.
+            if !sources.is_empty() && group.ip().segments()[0] & 0xfff0 == 0xff30 {
+                return Err(io::Error::new(io::ErrorKind::Unsupported, NO_IPV6_SOURCE));
+            }
             socket.join_multicast_v6(group.ip(), group.scope_id())?;
         }
         _ => {}
@@ -56,6 +69,9 @@ pub(crate) fn peer_address(address: SocketAddr) -> SocketAddr {
         (ip, _) => SocketAddr::new(ip, address.port()),
     }
 }
+
+const NO_SUCH_SOURCE: &str = "a group of IPv4 has no source of IPv6";
+const NO_IPV6_SOURCE: &str = "a group of IPv6 is not joined for one source";
 
 /// All addresses of a machine, of both families.
 const ALL_ADDRESSES: IpAddr = IpAddr::V6(Ipv6Addr::UNSPECIFIED);

@@ -7,7 +7,7 @@ use crate::{binding, packet_info, wait};
 use quinn_udp::{EcnCodepoint, RecvMeta, UdpSockRef, UdpSocketState};
 use socket2::SockRef;
 use std::io::{self, IoSliceMut};
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 use tfrc::Ecn;
 use tfrc::time::{Duration, Instant};
@@ -88,7 +88,12 @@ pub struct Received<'a> {
 impl Socket {
     /// Binds `address`; port 0 lets the system choose.
     pub fn bind(address: SocketAddr) -> Result<Self, BindError> {
-        Self::open(address).map_err(|error| match error.kind() {
+        Self::bind_from(address, &[])
+    }
+
+    /// As [`bind`](Self::bind), but joins a group for these sources alone, if there are any (RFC 4607).
+    pub fn bind_from(address: SocketAddr, sources: &[IpAddr]) -> Result<Self, BindError> {
+        Self::open(address, sources).map_err(|error| match error.kind() {
             io::ErrorKind::AddrInUse => BindError::PortInUse(address),
             io::ErrorKind::AddrNotAvailable => BindError::NoSuchAddress(address),
             io::ErrorKind::PermissionDenied => BindError::NotPermitted(address),
@@ -97,8 +102,8 @@ impl Socket {
         })
     }
 
-    fn open(address: SocketAddr) -> io::Result<Self> {
-        let socket = binding::bind(address)?;
+    fn open(address: SocketAddr, sources: &[IpAddr]) -> io::Result<Self> {
+        let socket = binding::bind(address, sources)?;
         // The system caps it silently (net.core.rmem_max), so what was got is read back.
         let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER.get() as usize);
         // Who administers the network may exceed the cap; anyone else keeps what there is.
@@ -134,7 +139,7 @@ impl Socket {
     pub fn find_route(&self, destination: SocketAddr) -> io::Result<()> {
         let mut local = self.local;
         local.set_port(0);
-        binding::bind(local)?.connect(&self.address_for_system(destination).into())
+        binding::bind(local, &[])?.connect(&self.address_for_system(destination).into())
     }
 
     /// Sets how many hops datagrams to a group may take, and the interface of an IPv6 `group` that names one.

@@ -121,6 +121,43 @@ fn both_receivers_of_a_group_hear_it() {
 }
 
 #[test]
+fn group_of_one_source_is_silent_for_others() {
+    let group = SocketAddr::from(([232, 255, 76, 67], 0));
+    let Ok(any) = Socket::bind(group) else {
+        return; // No interface of this machine leads to groups.
+    };
+    let address = any.local_address();
+    let sender = bind("0.0.0.0:0");
+    sender.set_multicast(address, 0).unwrap();
+    let clock = Clock::start();
+    sender.send(&hello(address)).unwrap();
+    let source = receive(&clock, &any, 1)[0].source.ip();
+    let join = |source| Socket::bind_from(address, &[source]).unwrap();
+    let (its, other) = (join(source), join([192, 0, 2, 7].into()));
+    sender.send(&hello(address)).unwrap();
+    assert_eq!(receive(&clock, &its, 1)[0].source.ip(), source);
+    let mut batch = ReceiveBatch::new();
+    assert_eq!(other.receive(&clock, &mut batch).unwrap(), 0);
+}
+
+#[test]
+fn group_of_a_source_of_ipv6_is_refused() {
+    let source = "2001:db8::7".parse().unwrap();
+    for group in ["232.255.76.67:0", "[ff35::8000:1]:0"] {
+        let Err(error) = Socket::bind_from(group.parse().unwrap(), &[source]) else {
+            panic!("{group} was joined");
+        };
+        // A machine without IPv6 refuses the second by its family.
+        let is_without =
+            group.starts_with('[') && Socket::bind("[::1]:0".parse().unwrap()).is_err();
+        assert!(
+            is_without || matches!(error, BindError::NotJoined(..)),
+            "{error}"
+        );
+    }
+}
+
+#[test]
 fn route_is_found_only_within_a_family() {
     let four = bind("127.0.0.1:0");
     assert!(four.find_route(four.local_address()).is_ok());

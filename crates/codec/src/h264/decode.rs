@@ -3,6 +3,7 @@
 use evenkeel_h264::Decoder as Coder;
 use evenkeel_h264::decoder::DecodeError as Refused;
 
+use super::colour;
 use crate::coder::{DecodeError, Decoded, VideoDecoder};
 use crate::picture::{AccessUnit, CodedPicture, Picture};
 
@@ -29,7 +30,9 @@ impl Decoder {
         };
         let decoded = coder.decode(access_unit.units.iter().flatten().map(Vec::as_slice))?;
         self.intact = true;
-        let picture = decoded.map(|picture| {
+        let picture = decoded.map(|mut picture| {
+            let size = (picture.width, picture.height);
+            colour::convert(&mut picture.samples, size, picture.colour);
             Picture::from_data(picture.width, picture.height, picture.samples)
                 .ok_or(Refused::Damaged)
         });

@@ -13,6 +13,7 @@
 
 mod change;
 mod coders;
+mod colour;
 mod decode;
 mod encode;
 mod parameter_sets;

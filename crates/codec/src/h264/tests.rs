@@ -112,3 +112,40 @@ fn noise_is_left_out_and_later_forgotten() {
         before[79]
     );
 }
+
+/// Returns a parameter set of BT.601 as one of BT.709.
+fn as_bt709(unit: &[u8]) -> Vec<u8> {
+    let bits: String = unit.iter().map(|byte| format!("{byte:08b}")).collect();
+    // Primaries, transfer and matrix are neighbours (H.264 §E.1.1).
+    let stated = format!("{0}{0}{0}", "00000110");
+    let other = format!("{0}{0}{1}", "00000110", "00000001");
+    assert_eq!(bits.matches(&stated).count(), 1);
+    let bits = bits.replace(&stated, &other);
+    let byte = |at| u8::from_str_radix(&bits[at..at + 8], 2).expect("bits");
+    (0..bits.len()).step_by(8).map(byte).collect()
+}
+
+#[test]
+fn green_of_bt709_is_green() {
+    // 0x00bc00 in BT.709, and in BT.601.
+    let (sent, expected) = ([131_u8, 64, 53], [111_u8, 73, 59]);
+    let mut picture = Picture::new(64, 48);
+    for (plane, sample) in picture.planes_mut().into_iter().zip(sent) {
+        plane.fill(sample);
+    }
+    let coded = Encoder::default().encode(&picture, &target(1 << 16));
+    let CodedPicture::H264(mut coded) = coded.unwrap().unwrap().picture else {
+        panic!("no H.264");
+    };
+    for unit in coded.access_units[0].units.iter_mut().flatten() {
+        if unit[0] & 0x1f == 7 {
+            *unit = as_bt709(unit);
+        }
+    }
+    let decoded = Decoder::default().decode(&CodedPicture::H264(coded));
+    let shown = decoded.unwrap().picture;
+    for (plane, expected) in shown.planes().into_iter().zip(expected) {
+        let is_near = |sample: &u8| sample.abs_diff(expected) <= 2;
+        assert!(plane.iter().all(is_near), "{} for {expected}", plane[0]);
+    }
+}

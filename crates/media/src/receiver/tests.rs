@@ -236,3 +236,32 @@ proptest! {
         }
     }
 }
+
+/// The session believes no timestamp that lies further off at once.
+#[test]
+fn one_timestamp_off_delays_no_picture() {
+    for seconds in [-1.9, -0.5, 0.1, 0.5, 1.0, 1.9] {
+        for marker in [false, true] {
+            let mut bench = Bench::new();
+            for n in 0..30 {
+                bench.deliver(n, &[], 0);
+                assert_eq!(bench.poll(n, 72), Some((n, 0)));
+            }
+            let image = jpeg_image((64, 16), 255, &[150; 4]);
+            let forged = packets(&mut Packetizer::new(200), image, 30 * TICKS, 120);
+            let forged = MediaPacket {
+                timestamp: (30 * TICKS).wrapping_add_signed((seconds * 90_000.0) as i32),
+                marker,
+                ..forged[0].media(at(29, 75))
+            };
+            bench.receiver.push_packet(at(29, 75), &forged);
+            let shown = (30..100).filter(|&n| {
+                bench.deliver(n, &[], 0);
+                // An earlier picture may be among those that are due.
+                (0..40).any(|ms| bench.poll(n, 72 + ms).is_some_and(|shown| shown.0 == n))
+            });
+            let shown = shown.count();
+            assert!(shown >= 68, "{seconds} s, {marker}: {shown} of 70");
+        }
+    }
+}

@@ -80,7 +80,8 @@ pub enum EventKind {
     },
     /// No feedback arrived for the configured time: media stops.
     GaveUp,
-    /// The peer answered again after media had stopped: media may flow.
+    /// The peer answered again after media had stopped, or its reports show that a circuit breaker need not have ended
+    /// media: media may flow.
     Returned,
     /// Another source sets the rate from now on.
     RateSource(RateSource),
@@ -88,7 +89,7 @@ pub enum EventKind {
     CircuitBreaker {
         /// The breaker that tripped.
         breach: Breach,
-        /// True if media ended for good; otherwise its rate was cut to a tenth.
+        /// True if media ended; otherwise its rate was cut to a tenth, or reports refute the feedback that set it.
         ceased: bool,
     },
     /// The sender's rate control handled feedback, or missed it.

@@ -61,6 +61,8 @@ pub const CONTROL_BUFFER: usize = 1_200;
 /// restarted), another address after a BYE or five. A BYE counts once its source has been silent for half a second.
 /// RTCP introduces a source only from the peer's address and only if it is about our own source. A peer whose
 /// source continues in sequence from another address is followed there ([`EventKind::PeerMoved`]), and proves anew that it hears us.
+/// So is one that only reports, once its address is silent for twice its usual time. Media of a source beside the one
+/// that reported becomes the peer's at once if the latter sent none.
 #[derive(Debug)]
 pub struct Session {
     config: Config,
@@ -345,6 +347,9 @@ impl Session {
         };
         if now.0 != source {
             self.emit(EventKind::RateSource(now.0));
+        }
+        if breach.is_some_and(|(_, ceased)| ceased) && now.1.is_none() {
+            self.emit(EventKind::Returned);
         }
         if let Some((breach, ceased)) = now.1.filter(|_| now.1 != breach) {
             self.emit(EventKind::CircuitBreaker { breach, ceased });

@@ -46,6 +46,8 @@ ignored! {
     OwnSsrc => "own_ssrc",
     /// The sequence number is too far from the last one to be believed the first time (RFC 3550 §A.1).
     SequenceJump => "sequence_jump",
+    /// The RTP timestamp is too far ahead of the last one, or behind it, to be believed the first time.
+    TimestampJump => "timestamp_jump",
     /// The media packet arrived before, or is too old to decide.
     Duplicate => "duplicate",
     /// The RTCP breaks the rules of RFC 3550 §A.2 or has lengths that do not add up.
@@ -54,6 +56,8 @@ ignored! {
     StaleFeedback => "stale_feedback",
     /// The report is from a receiver that was caught lying.
     Distrusted => "distrusted",
+    /// The feedback contradicts reception reports, which trip a circuit breaker (RFC 8083).
+    Refuted => "refuted",
     /// The datagram was replayed: TFRC feedback about an earlier packet than before, or the same feedback again; a
     /// sender report that is not newer than the last; media that left long before the newest.
     Replayed => "replayed",

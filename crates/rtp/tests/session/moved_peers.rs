@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::pair::{End, Pair, secs};
-use evenkeel_rtp::session::EventKind;
+use crate::reports::with;
+use evenkeel_rtp::session::{EventKind, FeedbackMode};
 
 fn moves(pair: &Pair) -> Vec<EventKind> {
     let is_move = |kind: &EventKind| matches!(kind, EventKind::PeerMoved { .. });
@@ -90,4 +91,83 @@ fn packets_out_of_sequence_move_nothing() {
         assert_eq!(pair.inject(End::B, source, &bytes), "wrong_source");
     }
     assert_eq!(pair.session(End::B).peer_address(), Some(End::A.address()));
+}
+
+/// A receiver without media of its own, and the media packets that it gets in a second.
+fn reporting(mode: FeedbackMode) -> (Pair, f64) {
+    let mut pair = Pair::new(with(mode, End::A.sender(1)), with(mode, End::B.receiver(2)));
+    pair.payload = pair.session(End::A).payload_capacity();
+    pair.has_strangers = true;
+    pair.run(secs(3));
+    let before = received(&mut pair, secs(1));
+    (pair, before)
+}
+
+fn received(pair: &mut Pair, time: Duration) -> f64 {
+    let count = |pair: &Pair| pair.session(End::B).statistics().packets_received;
+    let before = count(pair);
+    pair.run(time);
+    (count(pair) - before) as f64
+}
+
+#[test]
+fn receiver_that_only_reports_is_followed() {
+    let ports = [
+        SocketAddr::new(End::B.address().ip(), 61_000),
+        SocketAddr::from(([203, 0, 113, 9], 5_004)),
+    ];
+    for (mode, to) in FeedbackMode::ALL.into_iter().zip(ports.into_iter().cycle()) {
+        let (mut pair, before) = reporting(mode);
+        pair.moved = Some((End::B, to));
+        // Silence, an answer to a report that left after the move, and a slow start.
+        pair.run(secs(12));
+        assert_eq!(pair.session(End::A).peer_address(), Some(to), "{mode:?}");
+        let after = received(&mut pair, secs(1));
+        assert!(after >= before * 0.5, "{mode:?}: {after} of {before}");
+    }
+}
+
+#[test]
+fn copied_reports_move_no_present_receiver() {
+    let thief = SocketAddr::from(([203, 0, 113, 9], 5_004));
+    for mode in FeedbackMode::ALL {
+        let (mut pair, before) = reporting(mode);
+        for _ in 0..500 {
+            let mut reports = pair.log.iter().rev();
+            let report = reports.find(|sent| sent.from == End::B).expect("a report");
+            let bytes = report.bytes.clone();
+            pair.inject(End::A, thief, &bytes);
+            pair.run(Duration::from_millis(10));
+        }
+        let b = Some(End::B.address());
+        assert_eq!(pair.session(End::A).peer_address(), b, "{mode:?}");
+        let after = received(&mut pair, secs(1));
+        assert!(after >= before * 0.5, "{mode:?}: {after} of {before}");
+    }
+}
+
+#[test]
+fn thief_of_a_silent_receiver_gets_three_times_its_bytes() {
+    let thief = SocketAddr::from(([203, 0, 113, 9], 5_004));
+    let (mut pair, _) = reporting(FeedbackMode::Ccfb);
+    let mut reports = pair.log.iter().rev();
+    let report = reports.find(|sent| sent.from == End::B).expect("a report");
+    let bytes = report.bytes.clone();
+    pair.kill(End::B);
+    pair.run(secs(3));
+    let sent = |pair: &Pair| {
+        let statistics = pair.session(End::A).statistics();
+        statistics.bytes_sent
+    };
+    // The first of two reports only makes the second count.
+    pair.inject(End::A, thief, &bytes);
+    pair.inject(End::A, thief, &bytes);
+    assert_eq!(pair.session(End::A).peer_address(), Some(thief));
+    let before = sent(&pair);
+    for _ in 0..20 {
+        pair.inject(End::A, thief, &bytes);
+        pair.run(Duration::from_millis(100));
+    }
+    let media = sent(&pair) - before;
+    assert!(media <= 3 * 21 * bytes.len() as u64, "{media} bytes");
 }

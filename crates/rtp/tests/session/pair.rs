@@ -116,6 +116,8 @@ pub(crate) struct Pair {
     pub(crate) payload: usize,
     /// True if the ends may send to others, where datagrams are lost.
     pub(crate) has_strangers: bool,
+    /// An end behind an address translator that gave it another address.
+    pub(crate) moved: Option<(End, SocketAddr)>,
     /// When each direction's wire is free.
     free: BTreeMap<End, Instant>,
     in_flight: BTreeMap<(Instant, u64), Sent>,
@@ -143,6 +145,7 @@ impl Pair {
             drops: Box::new(|_| false),
             payload: PACKET - 24,
             has_strangers: false,
+            moved: None,
             free: BTreeMap::new(),
             in_flight: BTreeMap::new(),
             count: 0,
@@ -221,6 +224,12 @@ impl Pair {
             .map(|(_, event)| event.kind)
     }
 
+    /// The address of an end as the other one sees it.
+    fn address_of(&self, end: End) -> SocketAddr {
+        let moved = self.moved.filter(|(moved, _)| *moved == end);
+        moved.map_or(end.address(), |(_, address)| address)
+    }
+
     /// Media packets that `end` sent from `since` on.
     pub(crate) fn media_since(&self, end: End, since: Instant) -> usize {
         self.log
@@ -245,7 +254,7 @@ impl Pair {
                 break;
             }
             let sent = entry.remove();
-            let source = sent.from.address();
+            let source = self.address_of(sent.from);
             let datagram = Datagram {
                 source,
                 arrival: at,
@@ -313,7 +322,7 @@ impl Pair {
             is_media,
         };
         self.log.push(sent.clone());
-        if transmit.destination != from.other().address() {
+        if transmit.destination != self.address_of(from.other()) {
             assert!(
                 self.has_strangers,
                 "{from:?} sends to {}",

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::pair::{End, PACKET, PAYLOAD_TYPE, Pair, secs};
+use crate::reports::with;
 use evenkeel_rtp::ntp::NtpTime;
 use evenkeel_rtp::packet::ext::Element;
 use evenkeel_rtp::packet::rtcp::{
@@ -312,4 +313,69 @@ fn numbers_are_left_out_in_the_transport_wide_space_alone() {
         let [media, _] = numbers(mode, true);
         assert!(gaps(&media) > 1, "{mode:?}");
     }
+}
+
+#[test]
+fn media_of_another_source_than_reports_is_heard_at_once() {
+    let mut pair = Pair::new(
+        with(FeedbackMode::Ccfb, End::A.caller(1)),
+        End::B.receiver(2),
+    );
+    pair.kill(End::B);
+    pair.run(secs(1));
+    let (b, ours) = (End::B.address(), pair.session(End::A).ssrc());
+    let report = receiver_report(11, ours);
+    let mut sequence = 0;
+    let mut stream = |pair: &mut Pair, packets: u16| {
+        for _ in 0..packets {
+            let verdict = pair.inject(End::A, b, &plain(sequence, None));
+            assert_eq!(verdict, "media", "packet {sequence}");
+            sequence += 1;
+            pair.run(Duration::from_millis(10));
+        }
+    };
+    for _ in 0..4 {
+        assert_eq!(pair.inject(End::A, b, &report), "control");
+        stream(&mut pair, 50);
+        // A pause of its media makes its reports no successor.
+        for _ in 0..6 {
+            assert_eq!(pair.inject(End::A, b, &report), "control");
+            pair.run(Duration::from_millis(500));
+        }
+    }
+    let changed = count(&pair, |kind| matches!(kind, EventKind::PeerChanged { .. }));
+    assert_eq!(changed, 0);
+}
+
+#[test]
+fn forged_media_beside_reports_keeps_no_media_out() {
+    let mut pair = Pair::new(
+        with(FeedbackMode::Ccfb, End::A.caller(1)),
+        End::B.receiver(2),
+    );
+    pair.kill(End::B);
+    pair.run(secs(1));
+    let (b, ours) = (End::B.address(), pair.session(End::A).ssrc());
+    pair.inject(End::A, b, &receiver_report(8, ours));
+    let mut heard = 0;
+    for sequence in 0..200 {
+        let verdict = pair.inject(End::A, b, &plain(sequence, None));
+        heard += usize::from(verdict == "media");
+        pair.run(Duration::from_millis(10));
+    }
+    assert_eq!(heard, 200, "beside reports of another source");
+    // Nor does media that is forged in the name of the source that reports.
+    for forger in [8, 9] {
+        let mut forged = plain(500, None);
+        forged[11] = forger;
+        pair.inject(End::A, b, &forged);
+    }
+    let mut heard = 0;
+    for sequence in 200..400 {
+        let verdict = pair.inject(End::A, b, &plain(sequence, None));
+        heard += usize::from(verdict == "media");
+        pair.inject(End::A, b, &receiver_report(8, ours));
+        pair.run(Duration::from_millis(10));
+    }
+    assert!(heard >= 140, "{heard} of 200");
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use super::super::format::FrameRate;
 use super::super::y4m::MAX_SIDE;
 use super::FfmpegOptions;
+use crate::picture::HD_ROWS;
 
 /// The place from which `ffmpeg` reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,9 +107,6 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    /// The rows from which pictures without a matrix have BT.709's, as in players.
-    const HD_ROWS: u32 = 720;
-
     /// Reads lines of `key=value`.
     pub(super) fn parse(text: &str) -> Self {
         let value = |name: &str| {
@@ -123,7 +121,7 @@ impl Facts {
         Self {
             mean_rate: value("avg_frame_rate").and_then(rate),
             is_undeclared_hd: value("color_space") == Some("unknown")
-                && rows.is_some_and(|rows: u32| rows >= Self::HD_ROWS),
+                && rows.is_some_and(|rows: usize| rows >= HD_ROWS),
         }
     }
 }

@@ -48,6 +48,8 @@ pub struct Description {
     pub address: IpAddr,
     /// The time to live of media to an IPv4 group, which is written and read with its address (RFC 8866 §5.7).
     pub ttl: u8,
+    /// The only sources of media to the address (`source-filter` with `incl`, RFC 4570); any may send if there are none.
+    pub sources: Vec<IpAddr>,
     /// The destination UDP port of the media.
     pub port: u16,
     /// The profile. With [`Profile::Avp`] neither `feedback` nor `reduced_size` is written.
@@ -113,6 +115,7 @@ impl Description {
             name: "Evenkeel".into(),
             address,
             ttl: 1,
+            sources: Vec::new(),
             port,
             profile: Profile::Avpf,
             payload_type,
@@ -186,6 +189,13 @@ impl fmt::Display for Description {
         // A session without a name is called "-" (RFC 8866 §5.3).
         write!(f, "s={}\r\n", if name.is_empty() { "-" } else { &name })?;
         write!(f, "c={address}{ttl}\r\nt=0 0\r\n")?;
+        if !self.sources.is_empty() {
+            write!(f, "a=source-filter: incl {address}")?;
+            for source in &self.sources {
+                write!(f, " {source}")?;
+            }
+            f.write_str("\r\n")?;
+        }
         let profile = match self.profile {
             Profile::Avp => "RTP/AVP",
             Profile::Avpf => "RTP/AVPF",

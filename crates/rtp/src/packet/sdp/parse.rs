@@ -69,6 +69,7 @@ struct Parser {
     name: String,
     /// The address with its time to live, and the section that has it.
     address: Option<(Section, IpAddr, u8)>,
+    sources: Vec<IpAddr>,
     /// The `m=` line: its number, port and profile.
     media: Option<(usize, u16, Profile)>,
     /// The payload type that is read; `None` while its choice is open, and lines about any are then skipped.
@@ -257,6 +258,11 @@ impl Parser {
                     self.repair_ssrcs = ssrc().zip(ssrc()).map(|(media, repair)| [media, repair]);
                 }
             }
+            "source-filter" if of == "incl" && self.sources.is_empty() => {
+                // `IN IP4 group source source`; a name is no source (RFC 4570 §3).
+                let words = what.split_ascii_whitespace().skip(3);
+                self.sources = words.filter_map(number).take(MAX_SOURCES).collect();
+            }
             "rtcp-rsize" => self.reduced_size = true,
             "rtcp-mux" => self.mux = true,
             "framerate" => self.frame_rate = frame_rate(value),
@@ -288,6 +294,7 @@ impl Parser {
             name: self.name,
             address,
             ttl,
+            sources: self.sources,
             port,
             profile,
             payload_type,
@@ -378,6 +385,8 @@ fn encoding(map: &str) -> Option<(String, u32)> {
 
 /// The values of `b=` that are read: up to 10^15 b/s, which a float has exactly.
 const BANDWIDTHS: RangeInclusive<f64> = 0.0..=1e12;
+/// The most sources of a group that are read: a system joins as few (Linux: `igmp_max_msf`, 10).
+const MAX_SOURCES: usize = 10;
 /// The most characters of a value that an error repeats.
 const MAX_QUOTED: usize = 60;
 

@@ -315,6 +315,7 @@ proptest! {
             name,
             address: Ipv6Addr::from(v6).into(),
             ttl: 1,
+            sources: Vec::new(),
             port,
             profile: if avpf { Profile::Avpf } else { Profile::Avp },
             payload_type,
@@ -347,5 +348,35 @@ proptest! {
         lines in proptest::collection::vec("[vosctmba]=[ -~]{0,40}|a=(rtpmap|extmap|rtcp-fb):[ -~]{0,20}|\\PC{0,20}", 0..20)
     ) {
         drop(lines.join("\r\n").parse::<Description>());
+    }
+}
+
+#[test]
+fn sources_of_a_group_are_read_and_written() {
+    let group = |sources: &[&str]| Description {
+        address: "232.1.2.3".parse().unwrap(),
+        ttl: 4,
+        sources: sources.iter().map(|ip| ip.parse().unwrap()).collect(),
+        ..described()
+    };
+    let described = group(&["192.0.2.7", "192.0.2.8"]);
+    let text = described.to_string();
+    let line = "a=source-filter: incl IN IP4 232.1.2.3 192.0.2.7 192.0.2.8\r\n";
+    assert!(text.contains(line), "{text}");
+    assert_eq!(text.parse(), Ok(described));
+    for (other, sources) in [
+        (
+            "a=source-filter:incl IN IP4 * 192.0.2.7\r\n",
+            &["192.0.2.7"][..],
+        ),
+        ("a=source-filter: excl IN IP4 * 192.0.2.7\r\n", &[]),
+        ("a=source-filter: incl IN IP4 * host.example\r\n", &[]),
+        ("a=source-filter: incl IN IP4\r\n", &[]),
+    ] {
+        assert_eq!(
+            text.replace(line, other).parse(),
+            Ok(group(sources)),
+            "{other}"
+        );
     }
 }

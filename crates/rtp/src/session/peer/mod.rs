@@ -1,5 +1,6 @@
 //! The peer of a session: one address, one synchronisation source, and the rules for its successor.
 
+mod moves;
 mod succession;
 #[cfg(test)]
 mod tests;
@@ -11,6 +12,7 @@ use std::time::Duration;
 use tfrc::time::Instant;
 
 use crate::session::statistics::Ignored;
+use moves::Moves;
 
 /// The silence after which a new source at the same address replaces the old one, because the peer was restarted.
 /// It exceeds the time between the first packets of a sender without feedback (1 s), and a restarted receiver is
@@ -72,8 +74,16 @@ struct Latched {
     aside: Option<u32>,
     /// Further sources of the same endpoint, by which it reports.
     reporters: [Option<u32>; 2],
-    /// The last packet of the peer's source from another address, if none came from the peer's since.
-    elsewhere: Option<(SocketAddr, u16)>,
+    /// The source by which the endpoint had reported before its media came from another.
+    reporter: Option<u32>,
+    moves: Moves,
+}
+
+impl Latched {
+    /// Returns true if the endpoint reports by this source.
+    fn reports_by(&self, author: u32) -> bool {
+        self.reporter == Some(author) || self.reporters.contains(&Some(author))
+    }
 }
 
 /// The peer of a session, if there is one.
@@ -174,16 +184,39 @@ impl Peer {
 
     /// Returns true if the peer yields to another source at its address, which shows that it hears us: nothing proved the
     /// peer, and its media does not run.
-    pub(in crate::session) fn yields_to_proof(&self, now: Instant, source: SocketAddr) -> bool {
+    pub(in crate::session) fn yields_to_proof(
+        &self,
+        now: Instant,
+        source: SocketAddr,
+        author: u32,
+    ) -> bool {
         self.latched.is_some_and(|peer| {
             let is_running = now.saturating_since(peer.heard_itself) < RUNNING_GAP;
-            same(peer.address, source) && !peer.proven && !is_running
+            let is_other = same(peer.address, source) && peer.reporter != Some(author);
+            is_other && !peer.proven && !is_running
         })
+    }
+
+    /// Returns true if the peer's own figures have this author.
+    pub(in crate::session) fn is_author(&self, author: u32) -> bool {
+        self.latched
+            .is_some_and(|peer| peer.ssrc == author || peer.reporter == Some(author))
+    }
+
+    /// Takes `ssrc` as the media of the peer, which reported by another source so far, and may go on so. The source of
+    /// the reports proved nothing for this one, which yields as any other.
+    pub(in crate::session) fn adopt(&mut self, ssrc: u32) {
+        self.rival = None;
+        if let Some(peer) = &mut self.latched {
+            peer.reporter = Some(peer.ssrc);
+            (peer.ssrc, peer.proven, peer.packets) = (ssrc, false, 0);
+        }
     }
 
     /// Records media of a stranger, and returns true if the peer yields to it: nothing proved the peer, and it sent
     /// fewer packets than the stranger since the first one of these, for as long as running media has no gap. A running
-    /// stream thus outlives a forger, and a forger who came first keeps nobody out.
+    /// stream thus outlives a forger, and a forger who came first keeps nobody out. A peer that is proven yields only to
+    /// media from its address, while its own source sends none: the endpoint may have restarted, or report by that source.
     pub(in crate::session) fn yields_to_media(
         &mut self,
         now: Instant,
@@ -193,7 +226,8 @@ impl Peer {
         if self.configured.is_some_and(|peer| !same(peer, source)) {
             return false;
         }
-        let Some(peer) = self.latched.as_mut().filter(|peer| !peer.proven) else {
+        let is_open = |peer: &&mut Latched| !peer.proven || same(peer.address, source);
+        let Some(peer) = self.latched.as_mut().filter(is_open) else {
             return false;
         };
         let before = self.rival.filter(|rival| {
@@ -211,7 +245,8 @@ impl Peer {
             packets: before.map_or(0, |rival| rival.packets).saturating_add(1),
         };
         self.rival = Some(rival);
-        now.saturating_since(rival.since) >= RUNNING_GAP && rival.packets > peer.packets
+        let most = if peer.proven { 1 } else { rival.packets };
+        now.saturating_since(rival.since) >= RUNNING_GAP && peer.packets < most
     }
 
     /// Records RTCP from the peer's address that names our source. Another author than the peer's own source may be of the
@@ -226,6 +261,10 @@ impl Peer {
     /// Makes `ssrc` at `source` the peer.
     pub(in crate::session) fn latch(&mut self, now: Instant, source: SocketAddr, ssrc: u32) {
         self.rival = None;
+        // The endpoint may go on to report by the source that proved it.
+        let reporter = self.latched.filter(|peer| {
+            peer.proven && !peer.left && peer.ssrc != ssrc && same(peer.address, source)
+        });
         self.latched = Some(Latched {
             address: source,
             ssrc,
@@ -239,42 +278,10 @@ impl Peer {
             allowance: 0,
             aside: None,
             reporters: [None; 2],
-            elsewhere: None,
+            reporter: reporter.map(|peer| peer.ssrc),
+            moves: Moves::default(),
             packets: 0,
         });
-    }
-
-    /// Records media from the peer's address.
-    pub(in crate::session) fn handle_media(&mut self) {
-        if let Some(peer) = &mut self.latched {
-            peer.elsewhere = None;
-        }
-    }
-
-    /// Records a media packet of the peer's source, newer than all before, from another address. Returns true if the
-    /// peer has moved there: an address translator gave it a new port, or it changed networks.
-    ///
-    /// Two such packets in sequence show that, with none from the peer's address between them: whoever only copies
-    /// packets does not silence the peer.
-    pub(in crate::session) fn has_moved(&mut self, source: SocketAddr, sequence: u16) -> bool {
-        let Some(peer) = &mut self.latched else {
-            return false;
-        };
-        let last = peer.elsewhere.replace((source, sequence));
-        last.is_some_and(|(address, last)| {
-            same(address, source) && sequence == last.wrapping_add(1)
-        })
-    }
-
-    /// Follows the peer to another address, where it is to prove anew that it hears us.
-    pub(in crate::session) fn follow(&mut self, address: SocketAddr) {
-        if let Some(peer) = &mut self.latched {
-            (peer.address, peer.elsewhere) = (address, None);
-            (peer.confirmed, peer.hears_us, peer.proven) = (false, false, false);
-            peer.allowance = 0;
-        }
-        self.is_elsewhere = self.configured.is_some();
-        self.configured = self.configured.map(|_| address);
     }
 
     /// Records a valid datagram of `size` bytes from the peer, written by `ssrc`.
@@ -288,7 +295,7 @@ impl Peer {
         };
         let answer = size.saturating_mul(MAX_AMPLIFICATION);
         peer.allowance = peer.allowance.saturating_add(answer);
-        if peer.ssrc != ssrc && !peer.reporters.contains(&Some(ssrc)) {
+        if peer.ssrc != ssrc && !peer.reports_by(ssrc) {
             peer.aside = Some(ssrc);
             return;
         }
@@ -296,7 +303,6 @@ impl Peer {
         if peer.ssrc == ssrc {
             peer.heard_itself = peer.heard;
         }
-        peer.packets = peer.packets.saturating_add(1);
         peer.bye = peer
             .bye
             .map(|(at, heard)| (at, heard + u32::from(at < now)))
@@ -321,7 +327,7 @@ impl Peer {
             (Origin::Stranger(Ignored::WrongSsrc), _) if is_present => Origin::Known,
             // A report by no name follows nobody.
             (Origin::Successor, Some(peer))
-                if is_present && (author == 0 || peer.reporters.contains(&Some(author))) =>
+                if is_present && (author == 0 || peer.reports_by(author)) =>
             {
                 Origin::Known
             }

@@ -110,20 +110,25 @@ fn an_unproven_peer_gets_three_times_what_it_sent() {
 fn an_unproven_peer_yields_to_proof_and_to_more_media() {
     let mut peer = latched();
     let ms = Instant::from_millis;
-    assert!(!peer.yields_to_proof(ms(499), at(A)) && !peer.yields_to_proof(ms(500), at(B)));
-    assert!(peer.yields_to_proof(ms(500), at(A)));
+    assert!(!peer.yields_to_proof(ms(499), at(A), 2) && !peer.yields_to_proof(ms(500), at(B), 2));
+    assert!(peer.yields_to_proof(ms(500), at(A), 2));
     assert!(!peer.yields_to_media(ms(0), at(B), (2, 7)));
     assert!(!peer.yields_to_media(ms(499), at(B), (2, 8)));
     assert!(peer.yields_to_media(ms(500), at(B), (2, 9)));
     for _ in 0..4 {
-        peer.handle_heard(ms(500), 1, 100);
+        peer.handle_source(ms(500), at(A), false);
     }
     assert!(!peer.yields_to_media(ms(501), at(B), (2, 10)));
     // A number out of order begins another run.
     assert!(!peer.yields_to_media(ms(502), at(B), (2, 12)));
     peer.prove(1);
     assert!(!peer.yields_to_media(ms(1_500), at(B), (2, 13)));
-    assert!(!peer.yields_to_proof(ms(1_500), at(A)));
+    // From its own address another source may be of the same endpoint, unless its media runs.
+    assert!(!peer.yields_to_media(ms(1_500), at(A), (2, 14)));
+    assert!(peer.yields_to_media(ms(2_000), at(A), (2, 15)));
+    peer.handle_source(ms(2_000), at(A), false);
+    assert!(!peer.yields_to_media(ms(2_001), at(A), (2, 16)));
+    assert!(!peer.yields_to_proof(ms(1_500), at(A), 2));
 }
 
 #[test]
@@ -137,7 +142,7 @@ fn configured_peer_that_moved_proves_itself_anew() {
     // Another author at the address shows that someone hears us there, and not who.
     peer.prove(2);
     assert!(peer.allows(10_000));
-    assert!(peer.yields_to_proof(Instant::from_millis(500), at(B)));
+    assert!(peer.yields_to_proof(Instant::from_millis(500), at(B), 2));
 }
 
 #[test]
@@ -148,5 +153,5 @@ fn reports_in_the_name_of_a_source_keep_it_from_no_proof() {
         peer.handle_heard(Instant::from_millis(ms), 1, 40);
     }
     peer.handle_heard(Instant::from_millis(900), 2, 40);
-    assert!(peer.yields_to_proof(Instant::from_millis(900), at(A)));
+    assert!(peer.yields_to_proof(Instant::from_millis(900), at(A), 2));
 }

@@ -61,8 +61,18 @@ impl Session {
             return self.handle_repair(datagram.source, &rtp, &packet);
         }
         match self.peer.origin(self.now, datagram.source, header.ssrc) {
-            Origin::Known => self.peer.handle_media(),
+            Origin::Known => {}
             Origin::New | Origin::Successor => self.latch(datagram.source, header.ssrc),
+            // The peer reported before its media came, by a source of its own.
+            Origin::Stranger(Ignored::WrongSsrc)
+                if self.inbound.is_none() && self.peer.is_present() =>
+            {
+                self.peer.adopt(header.ssrc);
+            }
+            // The media so far was not of the endpoint that reported by this source.
+            Origin::Stranger(Ignored::WrongSsrc) if self.peer.is_author(header.ssrc) => {
+                self.latch(datagram.source, header.ssrc);
+            }
             Origin::Stranger(Ignored::WrongSource) if self.is_continued(&header) => {
                 if !self.peer.has_moved(datagram.source, header.sequence) {
                     return Err(Ignored::WrongSource);
@@ -92,6 +102,7 @@ impl Session {
             }
         }
         let sequence = self.take_in(&packet)?;
+        self.peer.handle_source(self.now, datagram.source, false);
         if let Some(decoder) = &mut self.decoder {
             decoder.push_media(sequence, datagram.payload);
         }

@@ -8,7 +8,7 @@ use tfrc::units::Bytes;
 use tfrc::{Arrival, Ecn};
 
 use super::reporter::Reporter;
-use super::sender_clock::{Departure, SenderClock};
+use super::sender_clock::{CLOCK_PATIENCE, Departure, SenderClock, runs_on};
 use super::witness::Witnessed;
 use crate::ntp::NtpTime;
 use crate::packet::ext::RttSendTs;
@@ -56,6 +56,8 @@ pub(in crate::session) struct Inbound {
     first: u64,
     received: u64,
     clock: SenderClock,
+    /// The timestamps of media, with their arrivals.
+    timestamps: Witnessed<(u32, Instant)>,
     /// The arrival of the last packet.
     arrived: Option<Instant>,
     /// The send time of the last packet, as far as it is believed.
@@ -90,6 +92,7 @@ impl Inbound {
             first: u64::MAX,
             received: 0,
             clock: SenderClock::default(),
+            timestamps: Witnessed::default(),
             arrived: None,
             send_time: None,
             rtt: Witnessed::default(),
@@ -102,6 +105,9 @@ impl Inbound {
 
     /// Handles a packet, and returns its extended sequence number or the reason for which it is ignored.
     pub(in crate::session) fn handle_media(&mut self, packet: &Packet) -> Result<u64, Ignored> {
+        if !self.is_timely(packet) {
+            return Err(Ignored::TimestampJump);
+        }
         let departure = self.believed_departure(packet)?;
         let highest = self.extender.highest();
         let sequence = self
@@ -124,6 +130,23 @@ impl Inbound {
         self.received += 1;
         self.update_jitter(packet);
         Ok(sequence)
+    }
+
+    /// Returns true if the media clock runs on, as it does from the second witness of a jump on. One timestamp far ahead
+    /// would otherwise discard all frames before it. A packet may be late by any time.
+    fn is_timely(&mut self, packet: &Packet) -> bool {
+        let stated = (packet.header.timestamp, packet.arrival);
+        let is_quiet =
+            |(_, at): (u32, Instant)| packet.arrival.saturating_since(at) >= CLOCK_PATIENCE;
+        if self.timestamps.believed().is_some_and(is_quiet) {
+            self.timestamps = Witnessed::default();
+        }
+        let rate = i64::from(self.clock_rate.max(1));
+        self.timestamps
+            .observe(stated, |(before, then), (after, now)| {
+                let ticks = i64::from(after.wrapping_sub(before).cast_signed());
+                runs_on(ticks * 1_000_000 / rate, now.saturating_since(then))
+            })
     }
 
     /// Handles a repair packet of the same sender, which counts for TFRC, or returns the reason to ignore it.

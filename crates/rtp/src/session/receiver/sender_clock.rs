@@ -11,7 +11,7 @@ use crate::session::statistics::Ignored;
 /// by more needs a second one.
 const MAX_AGE_MICROS: i64 = 2_000_000;
 /// The silence after which the sender's clock is believed anew: either end may have been suspended.
-const CLOCK_PATIENCE: Duration = Duration::from_secs(2);
+pub(super) const CLOCK_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The departure of a packet on the sender's clock, in microseconds modulo 2^32, and its arrival.
 #[derive(Clone, Copy, Debug)]
@@ -24,8 +24,7 @@ impl Departure {
     /// Returns true if a packet may follow this one while the sender's clock runs.
     fn continues(self, next: Self) -> bool {
         let ahead = i64::from(next.send_time.wrapping_sub(self.send_time).cast_signed());
-        let elapsed = next.arrival.saturating_since(self.arrival).as_micros() as i64;
-        (-MAX_AGE_MICROS..=elapsed + MAX_AGE_MICROS).contains(&ahead)
+        runs_on(ahead, next.arrival.saturating_since(self.arrival))
     }
 
     /// Returns the departure of a packet that arrives at this time and takes as long as this one.
@@ -40,6 +39,11 @@ impl Departure {
     fn is_before(self, next: Self) -> bool {
         next.send_time.wrapping_sub(self.send_time).cast_signed() >= 0
     }
+}
+
+/// Returns true if a clock that is `ahead` of an earlier value, in microseconds, after so long a time may be the same.
+pub(super) fn runs_on(ahead: i64, elapsed: Duration) -> bool {
+    (-MAX_AGE_MICROS..=elapsed.as_micros() as i64 + MAX_AGE_MICROS).contains(&ahead)
 }
 
 /// The clock of a sender, which runs unless a second packet witnesses that it jumped.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::endpoint::Datagram;
 use crate::packet::rtcp::sack::{self, Sack};
 use crate::packet::rtcp::{
-    App, Compound, KeyframeRequest, Packet, SenderReport, TfrcApp, ccfb, tfrc_app,
+    App, Compound, KeyframeRequest, Packet, ReportBlock, SenderReport, TfrcApp, ccfb, tfrc_app,
 };
 use crate::session::Session;
 use crate::session::event::EventKind;
@@ -24,6 +24,15 @@ impl Session {
             return Err(Ignored::OwnSsrc);
         }
         let is_about_us = self.is_about_us(&compound);
+        let block = compound.block_about(self.ssrc);
+        if is_about_us
+            && self
+                .peer
+                .has_moved_reports(self.now, datagram.source, author)
+        {
+            self.follow(datagram.source);
+            self.peer.await_answer(self.now);
+        }
         // A receiver without RFC 5761 reports from a port beside the one of its media.
         let reports_for = |peer: &SocketAddr| {
             is_about_us && peer.ip().to_canonical() == datagram.source.ip().to_canonical()
@@ -31,7 +40,9 @@ impl Session {
         let peer = self.peer.address().filter(reports_for);
         let source = peer.unwrap_or(datagram.source);
         let origin = match self.peer.origin(self.now, source, author) {
-            Origin::Stranger(_) if is_about_us && self.peer.yields_to_proof(self.now, source) => {
+            Origin::Stranger(_)
+                if is_about_us && self.peer.yields_to_proof(self.now, source, author) =>
+            {
                 self.latch(source, author);
                 Origin::Known
             }
@@ -49,13 +60,12 @@ impl Session {
             Origin::New | Origin::Successor => return Err(Ignored::WrongSsrc),
             Origin::Stranger(kind) => return Err(kind),
         }
-        if is_about_us {
+        if is_about_us && self.is_answered(block.as_ref()) {
             self.peer.prove(author);
         }
         if compound.is_full() {
             self.rtcp.handle_received(datagram.payload.len());
         }
-        let block = compound.block_about(self.ssrc);
         let reports = self
             .handle_arrivals(&compound)
             .and_then(|()| self.handle_reception(&compound, block.as_ref()));
@@ -70,8 +80,17 @@ impl Session {
         handled?;
         self.peer
             .handle_heard(self.now, author, datagram.payload.len());
+        self.peer.handle_source(self.now, datagram.source, true);
         self.statistics.rtcp_received += 1;
         Ok(())
+    }
+
+    /// Returns true unless the peer must answer a report of ours, and this block does not.
+    fn is_answered(&self, block: Option<&ReportBlock>) -> bool {
+        self.peer.answers_since().is_none_or(|since| {
+            let left = block.and_then(|block| self.sent_reports.answered_by(block));
+            left.is_some_and(|left| left >= since)
+        })
     }
 
     /// Returns true if a packet is about our source. A stranger who never received from us cannot guess it.
@@ -110,7 +129,7 @@ impl Session {
                 Ok(())
             }
             Packet::Application(app) if app.name == tfrc_app::NAME => self.handle_app(app),
-            Packet::Bye(bye) if bye.sources().any(|source| Some(source) == self.peer.ssrc()) => {
+            Packet::Bye(bye) if bye.sources().any(|source| self.peer.is_author(source)) => {
                 self.peer.handle_bye(self.now);
                 Ok(())
             }

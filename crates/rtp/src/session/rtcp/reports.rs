@@ -26,7 +26,7 @@ impl Session {
             return Ok(());
         }
         // A figure of p is the peer's own; reports of arrivals may have any author.
-        if Some(feedback.sender_ssrc) != self.peer.ssrc() || feedback.media_ssrc != self.ssrc {
+        if !self.peer.is_author(feedback.sender_ssrc) || feedback.media_ssrc != self.ssrc {
             return Err(Ignored::WrongSsrc);
         }
         let report = TfrcFeedback::parse(feedback.fci).map_err(|_| Ignored::BadRtcp)?;
@@ -60,9 +60,11 @@ impl Session {
         if !outbound.is_some_and(Outbound::sends_round_trip) {
             return Ok(());
         }
-        let (ssrc, author) = (self.ssrc, self.peer.ssrc());
+        let ssrc = self.ssrc;
         let reception = compound.packets().find_map(|packet| match packet {
-            Packet::Application(app) if app.name == tfrc_app::NAME && Some(app.ssrc) == author => {
+            Packet::Application(app)
+                if app.name == tfrc_app::NAME && self.peer.is_author(app.ssrc) =>
+            {
                 match TfrcApp::parse(&app) {
                     Ok(Some(TfrcApp::Reception(reception))) => Some(reception),
                     _ => None,
@@ -149,9 +151,10 @@ impl Session {
             jitter: block.jitter,
         });
         let round_trip = self.sent_reports.round_trip(self.arrived, block);
+        let is_proven = self.sent_reports.answered_by(block).is_some();
         let now = self.now;
         if let Some(outbound) = &mut self.outbound {
-            outbound.handle_block(now, block, round_trip);
+            outbound.handle_block(now, block, round_trip, is_proven);
         }
     }
 

@@ -28,6 +28,13 @@ impl SentReports {
         self.sent.push_back((ntp.middle(), now));
     }
 
+    /// Returns the departure of the report that a reception report answers, if it is one of ours.
+    pub(in crate::session) fn answered_by(&self, block: &ReportBlock) -> Option<Instant> {
+        let mut sent = self.sent.iter().rev();
+        let answered = sent.find(|(middle, _)| *middle == block.last_sender_report);
+        answered.map(|(_, left)| *left)
+    }
+
     /// Returns the round trip by a reception report that arrived at `arrival`. Returns `None` if the report answers
     /// none of ours, or arrived sooner than the delay that it states.
     pub(in crate::session) fn round_trip(
@@ -35,10 +42,9 @@ impl SentReports {
         arrival: Instant,
         block: &ReportBlock,
     ) -> Option<Duration> {
-        let mut sent = self.sent.iter().rev();
-        let (_, left) = sent.find(|(middle, _)| *middle == block.last_sender_report)?;
+        let left = self.answered_by(block)?;
         let waited = Duration::from_nanos((u64::from(block.delay_since) * 1_000_000_000) >> 16);
-        let round_trip = arrival.saturating_since(*left).checked_sub(waited)?;
+        let round_trip = arrival.saturating_since(left).checked_sub(waited)?;
         (!round_trip.is_zero()).then_some(round_trip)
     }
 }

@@ -1,14 +1,12 @@
-//! The rate towards a receiver without TFRC feedback, and the circuit breakers of RFC 8083.
+//! The rate towards a receiver without TFRC feedback.
 //!
 //! Reception reports set the rate if the receiver sends them. Without any report the rate is fixed and low.
 
 use std::time::Duration;
 
 use tfrc::equation;
-use tfrc::time::Instant;
 use tfrc::units::{Bytes, LossEventRate, Rate};
 
-use super::rate_source::Breach;
 use super::reception::{REMEMBERED, Reception};
 
 /// The rate without any report: the rate of two telephone calls, which the Internet carries without congestion control
@@ -19,23 +17,13 @@ pub(super) const BLIND_RATE: Rate = Rate::from_bytes_per_sec(16_000.0);
 pub(super) const BLIND_AFTER: Duration = Duration::from_secs(5);
 /// The time from the first packet after which reception reports without feedback show that the receiver sends none.
 pub(super) const REPORTS_AFTER: Duration = Duration::from_secs(2);
-/// The time without a report that trips a breaker: three intervals of five seconds (RFC 8083 §4.1).
-pub(super) const REPORT_TIMEOUT: Duration = Duration::from_secs(15);
-/// The reports without a new packet that trip a breaker: k of RFC 8083 §4.2, whose other terms are below the report
-/// interval here.
-const MEDIA_TIMEOUT: u32 = 5;
-/// The least number of reports in CB_INTERVAL (RFC 8083 §4.3).
-const LEAST_REPORTS: usize = 3;
-/// The excess over a TCP's rate that trips a breaker, and the divisor of the rate after the first time (RFC 8083
-/// §4.3).
-const EXCESS: f64 = 10.0;
 /// The share by which the rate grows in a second, over at most [`LONGEST_STEP`] of an interval between reports. The
 /// rate thus overfills a queue by at most a fifth within an interval, and by a twentieth after a loss.
 const GROWTH: f64 = 0.05;
 const GROWTH_AFTER_LOSS: f64 = 0.01;
 const LONGEST_STEP: Duration = Duration::from_secs(5);
 /// The round trip where no report gives one (RFC 8085 §3.1.1).
-const UNKNOWN_ROUND_TRIP: Duration = Duration::from_secs(1);
+pub(super) const UNKNOWN_ROUND_TRIP: Duration = Duration::from_secs(1);
 /// t_mbi: a packet in this time is always allowed (RFC 5348 §4.3).
 const MAX_BACKOFF: Duration = Duration::from_secs(64);
 
@@ -57,7 +45,9 @@ pub(super) fn next_rate(
         GROWTH
     };
     let grown = (rate * (1.0 + growth * step)).min(most.max(rate));
-    let reported_loss = reception.loss(1).max(reception.loss(REMEMBERED));
+    let reported_loss = reception
+        .confirmed_loss(1)
+        .max(reception.confirmed_loss(REMEMBERED));
     let loss = reported_loss.max(inherited.get());
     let allowed_at = |rtt| equation::rate(packet, rtt, LossEventRate::new(loss));
     let allowed = reception.rtt().map_or_else(
@@ -67,53 +57,30 @@ pub(super) fn next_rate(
     grown.min(allowed).max(packet / MAX_BACKOFF)
 }
 
-/// Returns the circuit breaker that the last interval trips, if any.
-pub(super) fn breach(rate: Rate, packet: Bytes, reception: &Reception) -> Option<Breach> {
-    if reception.stalled() >= MEDIA_TIMEOUT {
-        return Some(Breach::NoMedia);
-    }
-    let round_trip = reception.rtt().unwrap_or(UNKNOWN_ROUND_TRIP);
-    let spacing = reception.spacing().as_secs_f64();
-    let ten_round_trips = (10.0 * round_trip.as_secs_f64()).min(REPORT_TIMEOUT.as_secs_f64());
-    let reports = if spacing > 0.0 {
-        ((ten_round_trips / spacing).ceil() as usize).clamp(LEAST_REPORTS, REMEMBERED)
-    } else {
-        REMEMBERED
-    };
-    let loss = reception.loss(reports);
-    if reception.intervals() < reports || loss <= 0.0 {
-        return None;
-    }
-    let tcp = equation::rate(packet, round_trip, LossEventRate::new(loss));
-    (rate > tcp * EXCESS).then_some(Breach::Congestion)
-}
-
-/// Returns the rate after the first breach.
-pub(super) fn cut(rate: Rate) -> Rate {
-    rate / EXCESS
-}
-
-/// Returns when reports have been missing for too long, if any ever arrived.
-pub(super) fn report_expiry(reception: &Reception) -> Option<Instant> {
-    reception.heard().map(|heard| heard + REPORT_TIMEOUT)
-}
-
 #[cfg(test)]
-mod tests {
-    use super::super::reception::tests::block;
+pub(super) mod tests {
+    use tfrc::time::Instant;
+
+    use super::super::reception::tests::report;
     use super::*;
 
-    const PACKET: Bytes = Bytes::new(1_200);
-    const ROUND_TRIP: Duration = Duration::from_millis(100);
+    pub(crate) const PACKET: Bytes = Bytes::new(1_200);
+    pub(crate) const ROUND_TRIP: Duration = Duration::from_millis(100);
 
     /// Returns the state after reports five seconds apart, each with this share of 256 packets lost.
-    fn reported(lost: &[u8], round_trip: Option<Duration>) -> Reception {
+    pub(crate) fn reported(lost: &[u8], round_trip: Option<Duration>) -> Reception {
         let mut reception = Reception::default();
-        reception.handle_block(Instant::ZERO, &block(0, 0), round_trip, 0);
-        for (index, lost) in (1..).zip(lost) {
-            let highest = index * 10_000;
+        let mut total = 0;
+        for (index, fraction) in (0..).zip([&[0], lost].concat()) {
+            // A fraction is rounded down (RFC 3550 §A.3).
+            total += (10_000 * u32::from(fraction)).div_ceil(256).cast_signed();
             let at = Instant::from_secs(u64::from(index) * 5);
-            reception.handle_block(at, &block(highest, *lost), round_trip, highest);
+            report(
+                &mut reception,
+                at,
+                (index * 10_000, fraction, total),
+                round_trip,
+            );
         }
         reception
     }
@@ -160,29 +127,5 @@ mod tests {
         let bore = LossEventRate::new(0.01);
         let rate = next_rate(wide, PACKET, &reported(&[0], Some(ROUND_TRIP)), bore);
         assert_eq!(rate, equation::rate(PACKET, ROUND_TRIP, bore));
-    }
-
-    #[test]
-    fn the_breaker_trips_at_ten_times_a_tcps_rate_after_three_reports() {
-        let tcp = equation::rate(PACKET, ROUND_TRIP, LossEventRate::new(0.25));
-        let lossy = reported(&[64, 64, 64], Some(ROUND_TRIP));
-        assert_eq!(breach(tcp * 9.9, PACKET, &lossy), None);
-        assert_eq!(breach(tcp * 10.1, PACKET, &lossy), Some(Breach::Congestion));
-        let early = reported(&[64, 64], Some(ROUND_TRIP));
-        assert_eq!(breach(tcp * 10.1, PACKET, &early), None);
-    }
-
-    #[test]
-    fn reports_of_nothing_new_trip_the_breaker() {
-        let mut reception = reported(&[0], Some(ROUND_TRIP));
-        for n in 2..=6u32 {
-            assert_eq!(breach(BLIND_RATE, PACKET, &reception), None);
-            let at = Instant::from_secs(u64::from(n) * 5);
-            reception.handle_block(at, &block(10_000, 0), None, 10_000 * n);
-        }
-        assert_eq!(
-            breach(BLIND_RATE, PACKET, &reception),
-            Some(Breach::NoMedia)
-        );
     }
 }

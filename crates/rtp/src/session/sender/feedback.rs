@@ -49,6 +49,7 @@ impl Outbound {
             let lies = self.sent.receivable.has_caught_a_lie();
             self.judge(now, lies.then_some(Lie::ReceiveRate))?;
         }
+        self.compare_with_reports()?;
         self.accept_feedback(now);
         self.count_reported();
         let inherited = self.inherited();
@@ -176,6 +177,7 @@ impl Outbound {
                 Ok(None)
             };
         };
+        self.compare_with_reports()?;
         self.accept_feedback(now);
         let Control::Tfrc(sender) = &mut self.rate.control else {
             return Ok(None);

@@ -23,6 +23,8 @@ pub(super) struct FeedbackState {
     pub(super) has_feedback: bool,
     /// RTCP of any kind about our media has arrived.
     pub(super) has_rtcp: bool,
+    /// Feedback has arrived since the last reception report that counted.
+    pub(super) is_since_report: bool,
     /// The reports of arrivals that are not counted yet.
     pub(super) uncounted: Option<UncountedReports>,
     /// The departure of the packet that the last feedback answered, and that feedback.
@@ -39,6 +41,7 @@ impl FeedbackState {
         Self {
             has_feedback: false,
             has_rtcp: false,
+            is_since_report: false,
             uncounted: None,
             last_echo: None,
             first,

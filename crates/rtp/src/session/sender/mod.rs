@@ -3,6 +3,7 @@
 //! Feedback runs straight through these files: [`sent_history`] holds the packets that a report answers, `feedback`
 //! hands the result to TFRC in [`sending_rate`], and [`path_sample`] keeps the same measurement for the path model.
 
+mod breakers;
 mod departure;
 mod fallback;
 mod feedback;

@@ -280,7 +280,7 @@ impl Outbound {
 
     /// Returns when media is given up, unless feedback arrives.
     pub(in crate::session) fn give_up_expiry(&self) -> Option<Instant> {
-        let is_over = self.liveness.has_given_up() || self.rate.has_ceased();
+        let is_over = self.liveness.has_given_up() || self.rate.breakers.has_ceased();
         if is_over || self.config.fixed_rate.is_some() {
             return None;
         }

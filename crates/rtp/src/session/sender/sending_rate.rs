@@ -5,10 +5,12 @@ use tfrc::pacer::Pacer;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, LossEventRate, Rate};
 
+use super::breakers::Breakers;
 use super::fallback;
 use super::path::Path;
-use super::rate_source::{Breach, RateSource};
-use super::reception::Reception;
+use super::rate_source::RateSource;
+use super::reception::{Circumstances, Reading, Reception};
+use crate::packet::rtcp::ReportBlock;
 
 /// The longest burst of a sender at a fixed rate after it was late: two timer errors of a busy host.
 const FIXED_RATE_CREDIT: Duration = Duration::from_millis(10);
@@ -28,15 +30,12 @@ pub(super) enum Control {
     Plain(Pacer, RateSource),
 }
 
-/// The control in force, the reception reports, and the circuit breaker.
+/// The control in force, the reception reports, and the circuit breakers.
 #[derive(Debug)]
 pub(super) struct SendingRate {
     pub(super) control: Control,
     pub(super) reception: Reception,
-    /// The circuit breaker that tripped first.
-    breach: Option<Breach>,
-    /// True once a breaker has ended the media for good.
-    has_ceased: bool,
+    pub(super) breakers: Breakers,
     /// True once reception reports contradicted feedback.
     is_contradicted: bool,
 }
@@ -46,8 +45,7 @@ impl SendingRate {
         Self {
             control,
             reception: Reception::default(),
-            breach: None,
-            has_ceased: false,
+            breakers: Breakers::default(),
             is_contradicted: false,
         }
     }
@@ -56,7 +54,30 @@ impl SendingRate {
     pub(super) fn restart(&mut self, sender: Box<Sender>) {
         self.control = Control::Tfrc(sender);
         self.reception = Reception::default();
+        self.breakers = Breakers::default();
         self.is_contradicted = false;
+    }
+
+    /// Handles a reception report, and returns true if it counts. `known` gets the rate in force.
+    pub(super) fn handle_block(
+        &mut self,
+        now: Instant,
+        block: &ReportBlock,
+        known: Circumstances,
+    ) -> bool {
+        let rate = match &self.control {
+            Control::Plain(pacer, _) => pacer.rate(),
+            Control::Tfrc(_) => Rate::ZERO,
+        };
+        let reading = self
+            .reception
+            .handle_block(now, block, &Circumstances { rate, ..known });
+        if let (Reading::Refutes(before), Control::Plain(pacer, RateSource::ReceptionReports)) =
+            (reading, &mut self.control)
+        {
+            pacer.set_rate(before.max(rate), Some(FIXED_RATE_CREDIT));
+        }
+        reading != Reading::Ignored
     }
 
     /// Holds X against reception reports, once one showed that less than half of the packets arrived.
@@ -80,16 +101,6 @@ impl SendingRate {
         matches!(self.control, Control::Tfrc(_))
     }
 
-    /// Returns true once a breaker has ended the media.
-    pub(super) fn has_ceased(&self) -> bool {
-        self.has_ceased
-    }
-
-    /// Returns the circuit breaker that tripped last, if one did, and whether it ended the media.
-    pub(super) fn breach(&self) -> Option<(Breach, bool)> {
-        self.breach.map(|breach| (breach, self.has_ceased))
-    }
-
     /// Returns the source of the rate.
     pub(super) fn source(&self) -> RateSource {
         match self.control {
@@ -98,9 +109,9 @@ impl SendingRate {
         }
     }
 
-    /// Returns when the next packet may leave; `None` once a breaker has ended the media.
+    /// Returns when the next packet may leave; `None` while a breaker ends the media.
     pub(super) fn next_departure(&self, now: Instant) -> Option<Instant> {
-        if self.has_ceased {
+        if self.breakers.has_ceased() {
             return None;
         }
         Some(match &self.control {
@@ -167,27 +178,23 @@ impl SendingRate {
         }
     }
 
-    /// Cuts the rate at the first breach by congestion (RFC 8083 §4.3). Any other breach ends the media.
-    pub(super) fn check_breakers(&mut self, packet: Bytes) {
-        let Control::Plain(pacer, _) = &mut self.control else {
-            return;
-        };
-        let breach = fallback::breach(pacer.rate(), packet, &self.reception);
-        match (breach, self.breach) {
-            (None, _) => {}
-            (Some(Breach::Congestion), None) => {
-                self.breach = breach;
-                pacer.set_rate(fallback::cut(pacer.rate()), Some(FIXED_RATE_CREDIT));
-                self.reception = Reception::default();
+    /// Applies the circuit breakers to a report that counted. Feedback that arrived since the last report is to agree.
+    pub(super) fn check_breakers(&mut self, now: Instant, packet: Bytes, has_feedback: bool) {
+        match &mut self.control {
+            Control::Plain(pacer, _) => {
+                let rate = pacer.rate();
+                let cut = self
+                    .breakers
+                    .handle_report(now, rate, packet, &self.reception);
+                if let Some(rate) = cut {
+                    pacer.set_rate(rate, Some(FIXED_RATE_CREDIT));
+                }
             }
-            (Some(breach), _) => self.cease(breach),
+            Control::Tfrc(_) => {
+                self.breakers
+                    .compare_feedback(now, packet, &self.reception, has_feedback);
+            }
         }
-    }
-
-    /// Ends the media for good.
-    pub(super) fn cease(&mut self, breach: Breach) {
-        self.breach = Some(breach);
-        self.has_ceased = true;
     }
 }
 

@@ -1,17 +1,21 @@
 //! Sets the rate where no feedback arrives, and applies the circuit breakers.
 
 use tfrc::time::{Duration, Instant};
+use tfrc::units::Rate;
 
+use super::breakers;
 use super::fallback;
 use super::lie::Lie;
 use super::outbound::Outbound;
 use super::rate_source::{Breach, RateSource};
+use super::reception::Circumstances;
 use super::sending_rate::Control;
 use crate::packet::rtcp::ReportBlock;
 use crate::session::statistics::Ignored;
 
 impl Outbound {
-    /// Handles a reception report about us, with the round trip that it shows.
+    /// Handles a reception report about us, with the round trip that it shows. `is_proven` says that it answers a sender
+    /// report of ours.
     ///
     /// The round trip sets the initial rate of TFRC (RFC 5348 §4.2) for receivers that report arrivals, because
     /// their first report may be late. Without feedback the report sets the rate.
@@ -20,34 +24,54 @@ impl Outbound {
         now: Instant,
         block: &ReportBlock,
         round_trip: Option<Duration>,
+        is_proven: bool,
     ) {
         self.count_reported();
         let (packet, inherited) = (self.config.packet_size, self.inherited());
         self.feedback.has_rtcp = true;
-        self.rate
-            .reception
-            .handle_block(now, block, round_trip, self.numbering.packets());
+        let known = Circumstances {
+            round_trip,
+            is_proven,
+            sent: self.numbering.packets(),
+            next: self.numbering.sequence(),
+            rate: Rate::ZERO,
+        };
+        let counts = self.rate.handle_block(now, block, known);
         if self.wants_feedback(fallback::REPORTS_AFTER, now) {
             self.rate.fall_back(RateSource::ReceptionReports);
         }
         if let Control::Tfrc(sender) = &mut self.rate.control {
             // With TFRC's own reports, only feedback determines R (RFC 5348 §4.3).
-            let counts = self.sent.departures.is_some() && self.host.known.lie.is_none();
+            let applies = self.sent.departures.is_some() && self.host.known.lie.is_none();
             let sample = round_trip
-                .filter(|_| counts)
+                .filter(|_| applies)
                 .zip(self.host.known.least_claimed_rtt);
             if let Some((sample, least)) = sample {
                 sender.handle_round_trip(now, sample.max(least));
             }
             self.rate.hold(packet);
+        }
+        if !counts {
             return;
         }
         if self.rate.follow_reports(packet, inherited) {
             self.liveness.handle_answer();
         }
-        if self.config.circuit_breakers {
-            self.rate.check_breakers(packet);
+        let is_tested = self.config.verify || !self.rate.is_tfrc();
+        if self.config.circuit_breakers && is_tested {
+            let has_feedback = std::mem::take(&mut self.feedback.is_since_report);
+            self.rate.check_breakers(now, packet, has_feedback);
         }
+    }
+
+    /// Records that feedback arrived, and refuses it while reception reports refute it: only the nofeedback timer then
+    /// sets the rate.
+    pub(super) fn compare_with_reports(&mut self) -> Result<(), Ignored> {
+        self.feedback.is_since_report = true;
+        if self.rate.breakers.refutes_feedback() {
+            return Err(Ignored::Refuted);
+        }
+        Ok(())
     }
 
     /// Returns true if no feedback arrived for `after` since the first packet, and the fallback may replace it.
@@ -96,7 +120,7 @@ impl Outbound {
     /// Returns when missing RTCP, or missing further reports, are no longer expected.
     pub(in crate::session) fn fallback_expiry(&self) -> Option<Instant> {
         match &self.rate.control {
-            _ if self.rate.has_ceased() || self.liveness.has_given_up() => None,
+            _ if self.rate.breakers.has_ceased() || self.liveness.has_given_up() => None,
             Control::Tfrc(_)
                 if self.config.fallback && !self.feedback.has_rtcp && self.lie().is_none() =>
             {
@@ -105,7 +129,7 @@ impl Outbound {
                     .map(|started| started + fallback::BLIND_AFTER)
             }
             Control::Plain(..) if self.config.circuit_breakers => {
-                fallback::report_expiry(&self.rate.reception)
+                breakers::report_expiry(&self.rate.reception)
             }
             Control::Plain(..) | Control::Tfrc(_) => None,
         }
@@ -119,7 +143,7 @@ impl Outbound {
         if let Control::Tfrc(_) = self.rate.control {
             self.rate.fall_back(RateSource::Nothing);
         } else {
-            self.rate.cease(Breach::NoReports);
+            self.rate.breakers.cease(Breach::NoReports);
         }
     }
 
@@ -130,6 +154,6 @@ impl Outbound {
 
     /// Returns the circuit breaker that tripped last, if one did, and whether it ended the media.
     pub(in crate::session) fn breach(&self) -> Option<(Breach, bool)> {
-        self.rate.breach()
+        self.rate.breakers.breach()
     }
 }

@@ -1,6 +1,7 @@
 //! Receivers that know nothing of TFRC: plain reception reports, transport-wide feedback as others send it,
 //! or no RTCP at all.
 
+mod forged_reports;
 mod world;
 
 use std::time::Duration;

@@ -16,7 +16,7 @@ use tfrc::Ecn;
 use tfrc::time::Instant;
 use tfrc::units::{Bytes, Rate};
 
-const SSRC: u32 = 0xf0f0;
+pub(super) const SSRC: u32 = 0xf0f0;
 const TICK: Duration = Duration::from_millis(1);
 pub(super) const DELAY: Duration = Duration::from_millis(20);
 /// The longest wait before the wire.
@@ -44,7 +44,7 @@ pub(super) enum Datagrams {
 
 /// A sender of ours, a link, and a receiver that is not ours.
 pub(super) struct World {
-    now: Instant,
+    pub(super) now: Instant,
     pub(super) session: Session,
     pub(super) rate: Rate,
     free: Instant,
@@ -56,18 +56,20 @@ pub(super) struct World {
     pub(super) sent: u64,
     dropped: u64,
     bytes: Bytes,
+    /// The transport-wide numbers of the packets that left last.
+    pub(super) recent: VecDeque<u16>,
     pub(super) receiver: Receiver,
     pub(super) events: Vec<EventKind>,
 }
 
 #[derive(Default)]
 pub(super) struct Receiver {
-    media_ssrc: u32,
+    pub(super) media_ssrc: u32,
     first: Option<u32>,
     highest: u32,
     received: u32,
     prior: (u32, u32),
-    last_report: Option<(SenderReport, Instant)>,
+    pub(super) last_report: Option<(SenderReport, Instant)>,
     next_report: Option<Instant>,
     next_feedback: Option<Instant>,
     /// Packets of the frames that no feedback told of: when each came, by number.
@@ -99,6 +101,7 @@ impl World {
             sent: 0,
             dropped: 0,
             bytes: Bytes::ZERO,
+            recent: VecDeque::new(),
             receiver: Receiver::default(),
             events: Vec::new(),
         }
@@ -108,26 +111,35 @@ impl World {
     pub(super) fn run(&mut self, seconds: u64) -> (Rate, f64) {
         let (sent, dropped, bytes) = (self.sent, self.dropped, self.bytes);
         let time = Duration::from_secs(seconds);
-        let until = self.now + time;
-        while self.now < until {
-            self.step();
-            self.now += TICK;
-        }
+        self.run_for(time);
         let packets = (self.sent - sent).max(1) as f64;
         let bytes = Bytes::new(self.bytes.get() - bytes.get());
         (bytes / time, (self.dropped - dropped) as f64 / packets)
     }
 
+    pub(super) fn run_for(&mut self, time: Duration) {
+        let until = self.now + time;
+        while self.now < until {
+            self.step();
+            self.now += TICK;
+        }
+    }
+
+    /// Hands a datagram to the sender as if it came from the receiver.
+    pub(super) fn inject(&mut self, bytes: &[u8]) {
+        let datagram = Datagram {
+            source: End::B.address(),
+            payload: bytes,
+            arrival: self.now,
+            ecn: Ecn::NotEct,
+        };
+        self.session.handle_datagram(self.now, datagram);
+    }
+
     fn step(&mut self) {
         let now = self.now;
         while let Some(bytes) = due(&mut self.control, now) {
-            let datagram = Datagram {
-                source: End::B.address(),
-                payload: &bytes,
-                arrival: now,
-                ecn: Ecn::NotEct,
-            };
-            self.session.handle_datagram(now, datagram);
+            self.inject(&bytes);
         }
         self.session.handle_timeout(now);
         let mut buf = [0; CONTROL_BUFFER];
@@ -165,6 +177,11 @@ impl World {
     fn carry(&mut self, packet: &[u8]) {
         self.sent += 1;
         self.bytes += Bytes::from(packet.len());
+        self.recent
+            .push_back(number_of(&RtpPacket::parse(packet).expect("RTP of ours")));
+        if self.recent.len() > 8 {
+            self.recent.pop_front();
+        }
         let begins = self.free.max(self.now);
         if self.is_cut || begins.saturating_since(self.now) > QUEUE {
             self.dropped += 1;
@@ -190,6 +207,15 @@ impl World {
         });
         breaches.collect()
     }
+}
+
+/// The transport-wide number of a packet, or its sequence number if it has none.
+fn number_of(rtp: &RtpPacket<'_>) -> u16 {
+    let mut elements = rtp.elements().flatten();
+    let number = elements.find(|element| element.id == Config::TRANSPORT_SEQUENCE_ID);
+    number.map_or(rtp.header().sequence, |element| {
+        u16::from_be_bytes(element.data.try_into().expect("two bytes"))
+    })
 }
 
 /// The first datagram of a queue, if it has come by then.
@@ -221,12 +247,7 @@ impl Receiver {
         self.first.get_or_insert(sequence);
         self.highest = self.highest.max(sequence);
         self.received += 1;
-        let mut elements = rtp.elements().flatten();
-        let number = elements.find(|element| element.id == Config::TRANSPORT_SEQUENCE_ID);
-        let number = number.map_or(header.sequence, |element| {
-            u16::from_be_bytes(element.data.try_into().expect("two bytes"))
-        });
-        self.frame.push((number, now));
+        self.frame.push((number_of(&rtp), now));
         if header.marker {
             self.complete.push(std::mem::take(&mut self.frame));
         }

@@ -1,5 +1,7 @@
 //! One media packet with any fields is forgotten within two seconds.
 
+use std::time::Duration;
+
 use evenkeel_rtp::session::FeedbackMode;
 
 use super::{Draw, Fields, PATIENCE, RECOVERED_SHARE, last_media, received, running};
@@ -74,5 +76,28 @@ fn one_damaged_byte_is_forgotten() {
                 &format!("{mode:?}, byte {place}"),
             );
         }
+    }
+}
+
+#[test]
+fn timestamp_jump_is_believed_from_its_second_witness() {
+    for jump in [1 << 31, 200_000, -200_000_i32 as u32, 90_000 * 3_600] {
+        let mut pair = running(FeedbackMode::Ccfb);
+        let next = Fields::next(&pair);
+        let with = |number: u16, jump: u32| {
+            let mut fields = next;
+            fields.header.sequence = next.header.sequence.wrapping_add(number);
+            fields.header.timestamp = next.header.timestamp.wrapping_add(jump);
+            fields.to_bytes(10)
+        };
+        let b_gets = |pair: &mut Pair, bytes: &[u8]| {
+            pair.run(Duration::from_micros(10));
+            pair.inject(End::B, End::A.address(), bytes)
+        };
+        // The number of the first stays free for the packet that is the sender's.
+        assert_eq!(b_gets(&mut pair, &with(0, jump)), "timestamp_jump");
+        assert_eq!(b_gets(&mut pair, &with(0, 0)), "media");
+        assert_eq!(b_gets(&mut pair, &with(1, jump)), "timestamp_jump");
+        assert_eq!(b_gets(&mut pair, &with(2, jump)), "media");
     }
 }

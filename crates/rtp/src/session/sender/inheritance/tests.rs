@@ -100,8 +100,8 @@ fn claim_excess(outbound: &mut Outbound, mut now: Instant, cut: u64) {
 
 /// Reports a round trip of 1 ms in a reception report, and returns the resulting rate in bits a second.
 fn report_short_trip(outbound: &mut Outbound, now: Instant) -> f64 {
-    let block = block(outbound.numbering.sequence().wrapping_sub(1), 0);
-    outbound.handle_block(now, &block, Some(Duration::from_millis(1)));
+    let block = block(outbound.numbering.sequence().wrapping_sub(1), 0, 0);
+    outbound.handle_block(now, &block, Some(Duration::from_millis(1)), true);
     outbound.path().allowed_rate.bits_per_sec()
 }
 
