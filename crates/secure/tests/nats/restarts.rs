@@ -10,8 +10,11 @@ use crate::world::{World, address, behind, identity};
 
 #[test]
 fn call_goes_on_in_another_network() {
-    for nat in [FULL_CONE, PORT_RESTRICTED_CONE] {
-        let mut world = World::new([behind(nat), behind(nat)]);
+    let cones = [FULL_CONE, PORT_RESTRICTED_CONE].map(|nat| (nat, None));
+    for (nat, password) in cones.into_iter().chain([(SYMMETRIC, Some(PASSWORD))]) {
+        let mut places = [behind(nat), behind(nat)];
+        places[0].password = password;
+        let mut world = World::new(places);
         world.run(Duration::from_secs(10));
         assert!(world.is_talking());
         let mobile = Nat::new(nat, address("198.51.100.99:0").ip());
