@@ -50,7 +50,13 @@ fn sent(cable: &Cable, side: &str) -> u64 {
 #[test]
 fn call_runs_between_addresses_of_a_link() {
     let cable = linked();
-    let left = ["call", "[fe80::2%left]:5004", "--size", "160x120"];
+    let left = [
+        "call",
+        "[fe80::2%left]:5004",
+        "--plain",
+        "--size",
+        "160x120",
+    ];
     let right = [
         "call",
         "fe80::1%right",
