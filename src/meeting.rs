@@ -1,4 +1,4 @@
-//! How an end meets its peer: encrypted by an invitation, or in the clear at an address.
+//! Connects this end to its peer: encrypted by an invitation, or in the clear at an address.
 
 use std::io::IsTerminal as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
@@ -21,7 +21,7 @@ use crate::wiring;
 /// person who pastes a reply.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// How an end meets its peer.
+/// The way to the peer that the command line asks for.
 pub(crate) enum Meeting<'a> {
     /// In the clear. The peer's address, if the command line has one.
     Plain(Option<&'a str>),
@@ -38,7 +38,7 @@ impl<'a> Meeting<'a> {
         plain: bool,
         purpose: Purpose,
     ) -> Result<Self, Failure> {
-        let is_invitation = argument.is_some_and(is_invitation);
+        let is_invitation = argument.is_some_and(Invitation::is_meant_by);
         match argument {
             Some(_) if is_invitation && plain => Err(Failure::usage(
                 "an invitation is to an encrypted connection: leave out --plain",
@@ -108,11 +108,6 @@ impl<'a> Meeting<'a> {
         encrypted.config.servers = servers.collect::<Result<_, _>>()?;
         Ok(Some((socket, encrypted)))
     }
-}
-
-/// Returns true if a text is meant as an invitation.
-pub(crate) fn is_invitation(text: &str) -> bool {
-    text.trim_start().starts_with("evenkeel:")
 }
 
 /// Returns the command of an end of this purpose.
@@ -188,7 +183,7 @@ pub(crate) fn print(invitation: &Invitation, output_is_taken: bool) -> Result<()
     }
     outputs::tell(
         output_is_taken,
-        "the other end joins with this line, which works once:",
+        "the other end joins with this line; give it to one person alone:",
     )?;
     outputs::tell(output_is_taken, joining(invitation))
 }
@@ -204,11 +199,11 @@ fn server(url: &str, socket: &Socket) -> Result<IceServer, Failure> {
     IceServer::parse(url, resolve).map_err(wrong)
 }
 
-/// Warns that whoever is on the path sees the media, if there is a path.
+/// Warns that media are not encrypted, unless they stay on this machine.
 pub(crate) fn warn_in_the_clear(address: IpAddr) {
     if !address.is_loopback() {
         failure::warn(
-            "media go in the clear (--plain): who is on the path sees and can change them; without --plain they are encrypted",
+            "media go in the clear (--plain): anyone on the path can read and change them; without --plain they are encrypted",
         );
     }
 }

@@ -22,7 +22,7 @@ use crate::units;
 /// RTP's registered port (RFC 3551 §8), which is the default port of a peer.
 pub(crate) const DEFAULT_PORT: u16 = 5_004;
 
-/// Where an end of a call in the clear listens unless it is told.
+/// The default address of an end of a call in the clear.
 pub(crate) const DEFAULT_BIND: SocketAddr =
     SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), DEFAULT_PORT);
 

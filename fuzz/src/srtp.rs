@@ -16,46 +16,48 @@ pub fn check(data: &[u8]) {
     for profile in PROFILES {
         let (key, salt) = (vec![1; profile.key_len()], vec![2; profile.salt_len()]);
         let key = MasterKey::new(profile, &key, &salt).expect("the profile's lengths");
-        check_rtp(&key, packet, (*at, *by));
-        check_rtcp(&key, packet, (*at, *by));
+        let bend = (*at, *by);
+        check_kind(
+            &key,
+            packet,
+            bend,
+            Protector::protect_rtp,
+            Unprotector::unprotect_rtp,
+        );
+        check_kind(
+            &key,
+            packet,
+            bend,
+            Protector::protect_rtcp,
+            Unprotector::unprotect_rtcp,
+        );
     }
 }
 
-fn check_rtp(key: &MasterKey, packet: &[u8], bend: (u8, u8)) {
+fn check_kind<P, U>(
+    key: &MasterKey,
+    packet: &[u8],
+    bend: (u8, u8),
+    protect: fn(&mut Protector, &mut [u8], usize) -> Result<usize, P>,
+    unprotect: fn(&mut Unprotector, &mut [u8]) -> Result<usize, U>,
+) {
     let mut peer = Unprotector::new(key);
-    let forged = peer.unprotect_rtp(&mut packet.to_vec());
+    let forged = unprotect(&mut peer, &mut packet.to_vec());
     assert!(forged.is_err(), "a packet that nobody protected");
     let mut protected = [packet, &[0; MAX_OVERHEAD]].concat();
-    let Ok(len) = Protector::new(key).protect_rtp(&mut protected, packet.len()) else {
+    let Ok(len) = protect(&mut Protector::new(key), &mut protected, packet.len()) else {
         return;
     };
     protected.truncate(len);
     if let Some(mut bent) = bend_packet(&protected, bend) {
-        assert!(peer.unprotect_rtp(&mut bent).is_err(), "a bent packet");
+        assert!(unprotect(&mut peer, &mut bent).is_err(), "a bent packet");
     }
     let mut again = protected.clone();
-    assert_eq!(peer.unprotect_rtp(&mut protected), Ok(packet.len()));
-    assert_eq!(&protected[..packet.len()], packet);
-    assert!(peer.unprotect_rtp(&mut again).is_err(), "a repeated packet");
-}
-
-fn check_rtcp(key: &MasterKey, packet: &[u8], bend: (u8, u8)) {
-    let mut peer = Unprotector::new(key);
-    let forged = peer.unprotect_rtcp(&mut packet.to_vec());
-    assert!(forged.is_err(), "a packet that nobody protected");
-    let mut protected = [packet, &[0; MAX_OVERHEAD]].concat();
-    let Ok(len) = Protector::new(key).protect_rtcp(&mut protected, packet.len()) else {
-        return;
-    };
-    protected.truncate(len);
-    if let Some(mut bent) = bend_packet(&protected, bend) {
-        assert!(peer.unprotect_rtcp(&mut bent).is_err(), "a bent packet");
-    }
-    let mut again = protected.clone();
-    assert_eq!(peer.unprotect_rtcp(&mut protected), Ok(packet.len()));
+    let opened = unprotect(&mut peer, &mut protected);
+    assert_eq!(opened.ok(), Some(packet.len()));
     assert_eq!(&protected[..packet.len()], packet);
     assert!(
-        peer.unprotect_rtcp(&mut again).is_err(),
+        unprotect(&mut peer, &mut again).is_err(),
         "a repeated packet"
     );
 }

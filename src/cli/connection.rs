@@ -1,15 +1,15 @@
-//! Options of every end that meets another over a network.
+//! Options for the connection to a peer over a network.
 
 use clap::Args;
 
-/// How to reach the other end.
+/// The connection to the peer.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Connection")]
 pub(crate) struct ConnectionArgs {
-    /// In the clear: RTP to or at an address, for any receiver or sender
+    /// Send and receive RTP in the clear, at addresses such as 192.0.2.7:5004
     ///
-    /// Who is on the path then sees and can change pictures. Without this they are encrypted (DTLS and SRTP), and one end
-    /// joins by the other's invitation. --sdp and the address of a group imply this
+    /// Anyone on the path can then read and change the pictures. The default is encryption (DTLS and SRTP), where one end
+    /// joins by the invitation of the other. --sdp and the address of a group imply this option
     #[arg(long)]
     pub(crate) plain: bool,
     /// Ask this server for a way through NATs: stun:HOST or turn:USER:PASSWORD@HOST

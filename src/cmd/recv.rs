@@ -7,7 +7,7 @@ use evenkeel_media::policy::PolicyConfig;
 use evenkeel_media::reassemble::Payload;
 use evenkeel_rtp::packet::sdp::Description;
 use evenkeel_secure::endpoint::PEER;
-use evenkeel_secure::invitation::Purpose;
+use evenkeel_secure::invitation::{Invitation, Purpose};
 
 use crate::cli::RecvArgs;
 use crate::description;
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
     )?;
     let purpose = Purpose::Receive;
     let (invitation, bind) = match args.bind.as_deref() {
-        Some(text) if meeting::is_invitation(text) => (Some(text), None),
+        Some(text) if Invitation::is_meant_by(text) => (Some(text), None),
         Some(text) => {
             let wrong = |why| Failure::usage(format!("BIND '{text}': {why}"));
             (None, Some(units::address(text).map_err(wrong)?))

@@ -146,8 +146,8 @@ impl Capture {
             }
             let (next, missed) = schedule.advance(self.clock.now());
             if missed > 0 {
-                let told = self.call(move |call, now| call.miss(now, missed));
-                if told.is_none() {
+                let answer = self.call(move |call, now| call.miss(now, missed));
+                if answer.is_none() {
                     break;
                 }
             }
@@ -189,8 +189,8 @@ impl Capture {
             return Ok(true);
         };
         let Some(coded) = encoder.encode(&picture, &target)? else {
-            let told = self.call(Call::leave_out);
-            return Ok(told.is_some());
+            let answer = self.call(Call::leave_out);
+            return Ok(answer.is_some());
         };
         let timestamp = media_time(captured, MEDIA_CLOCK);
         self.captured.keep(Original {

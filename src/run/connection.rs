@@ -84,7 +84,7 @@ impl Connection {
         self.follow(now);
     }
 
-    /// Returns what became of the encrypted connection since the last call.
+    /// Returns the events of the encrypted connection since the last call.
     pub(crate) fn take_events(&mut self) -> VecDeque<SecureEvent> {
         std::mem::take(&mut self.events)
     }

@@ -1,4 +1,4 @@
-//! Follows an encrypted connection: how the peer is met, who it is, and why a connection fails.
+//! Turns the events of an encrypted connection into lines for a person.
 
 use evenkeel_secure::endpoint::{Candidate, SecureEvent};
 use evenkeel_secure::invitation::{Invitation, Reply};
@@ -7,7 +7,7 @@ use tfrc::time::{Duration, Instant};
 use crate::failure::Failure;
 use crate::meeting::{Encrypted, Join};
 
-/// The time that a server or the inviter has for an answer: that of a first check and two repetitions (RFC 8489 §6.2.1).
+/// The time allowed for an answer of a server or the inviter: a first check and two retransmissions (RFC 8489 §6.2.1).
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A change of the connection, for a person.
@@ -27,9 +27,9 @@ pub(super) enum PeerLine {
 /// The state of an encrypted connection.
 pub(super) struct PeerWatch {
     since: Instant,
-    /// The addresses of this end, those that servers told first.
+    /// The local candidates, server-reflexive and relayed ones first.
     candidates: Vec<Candidate>,
-    /// The number of servers that have told nothing yet.
+    /// The number of servers that have not answered.
     silent_servers: usize,
     /// The invitation, until it is said.
     invitation: Option<Invitation>,

@@ -1,13 +1,17 @@
 //! Ends that meet by an invitation, encrypted.
 
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::Child;
+
+use evenkeel_secure::endpoint::Candidate;
+use evenkeel_secure::invitation::Invitation;
 
 use super::*;
 
 /// Starts an end that invites; returns it and its invitation.
 fn invites(words: &str) -> (Child, BufReader<std::process::ChildStdout>, String) {
     let mut inviter = program(words)
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -106,4 +110,44 @@ fn plain_rtp_is_not_heard_by_an_encrypted_end() {
     assert_eq!(output.status.code(), Some(1));
     let said = text(&output.stderr);
     assert!(said.contains("add --plain at this end"), "{said}");
+}
+
+/// The joiner has a wrong address of the inviter, as if a router dropped its packets: only the inviter can find the joiner.
+#[test]
+fn pasted_reply_lets_inviter_find_joiner() {
+    let inviting = "recv 127.0.0.1:0 --headless --seconds 12 --warmup 0";
+    let (mut inviter, _said, invitation) = invites(inviting);
+    let (silent, nowhere) = taken_port();
+    let nowhere = Candidate::host(nowhere.parse().expect("an address"), "udp");
+    let invitation: Invitation = invitation.parse().expect("an invitation");
+    let invitation = invitation.at(&[nowhere.expect("a host")]);
+    let joining = format!(
+        "send {invitation} --bind 127.0.0.1:0 --size 160x120 --headless --seconds 6 --warmup 0"
+    );
+    let mut joiner = program(&joining)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("run the program");
+    let mut said = BufReader::new(joiner.stderr.take().expect("a pipe"));
+    let mut line = String::new();
+    while !line.contains("evenkeel-reply:") {
+        line.clear();
+        assert!(said.read_line(&mut line).expect("a pipe") > 0, "no reply");
+    }
+    let (_, reply) = line.split_once("terminal: ").expect("a reply last");
+    let mut terminal = inviter.stdin.take().expect("a pipe");
+    write!(terminal, "no reply\n\n{reply}").expect("a pipe");
+    let mut rest = String::new();
+    said.read_to_string(&mut rest).expect("a pipe");
+    assert!(joiner.wait().expect("it ran").success(), "{rest}");
+    let output = inviter.wait_with_output().expect("the inviter ends");
+    let invited = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{invited}");
+    assert!(
+        invited.contains("a reply with evenkeel-reply:"),
+        "{invited}"
+    );
+    assert_eq!(words_of(&invited), words_of(&rest));
+    drop(silent);
 }

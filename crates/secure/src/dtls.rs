@@ -90,8 +90,8 @@ pub struct DtlsAssociation {
 }
 
 impl DtlsAssociation {
-    /// Creates an association with the peer of this fingerprint. `zero` is any time of the system, which stands for
-    /// [`Instant::ZERO`] of the caller's time.
+    /// Creates an association with the peer of this fingerprint. `zero` is the time of the system at
+    /// [`Instant::ZERO`].
     ///
     /// # Panics
     ///

@@ -61,7 +61,7 @@ pub struct SecureConfig {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SecureEvent {
-    /// The peer should hear of this address of this end, which a server told (RFC 8838).
+    /// A server reported this local candidate. The caller signals it to the peer (RFC 8838).
     LocalCandidate(Candidate),
     /// The server at this address refuses to relay or does not answer. It is asked again.
     NoRelay(SocketAddr),
@@ -69,8 +69,8 @@ pub enum SecureEvent {
     PeerAddress(SocketAddr),
     /// The peer is who it should be, and packets are encrypted. The peer shows the same words.
     Secured(ShortAuthenticationString),
-    /// No check of ICE was answered of late: the peer is gone, or its address changed. Packets of the inner endpoint are
-    /// lost (RFC 7675 §5.1) until a check is answered again.
+    /// The peer answers no checks of ICE: the peer is gone, or its address changed. Packets of the inner endpoint are
+    /// lost (RFC 7675 §5.1) until the peer answers a check again.
     Disconnected,
     /// The peer ended the connection.
     Closed,
@@ -103,11 +103,11 @@ pub struct Secure<E> {
     gathering: Gathering,
     /// The system's time at [`Instant::ZERO`].
     zero: StdInstant,
-    path: Option<Path>,
+    path: Option<IcePath>,
     peer_candidates: HashSet<(SocketAddr, CandidateKind)>,
     /// The latest checks of ICE, each with the path that it took.
-    checks: VecDeque<(TransId, Path)>,
-    waiting: VecDeque<(Path, Vec<u8>)>,
+    checks: VecDeque<(TransId, IcePath)>,
+    waiting: VecDeque<(IcePath, Vec<u8>)>,
     events: VecDeque<SecureEvent>,
     refused: Refused,
     timeout: Option<Instant>,
@@ -116,7 +116,7 @@ pub struct Secure<E> {
 
 /// A pair of addresses.
 #[derive(Clone, Copy)]
-struct Path {
+struct IcePath {
     /// The address of the socket, or one at a relay.
     source: SocketAddr,
     /// The address of the peer.
@@ -124,7 +124,7 @@ struct Path {
 }
 
 impl<E: Endpoint> Secure<E> {
-    /// Begins to look for the peer. `zero` is any time of the system, which stands for [`Instant::ZERO`] of the caller's time.
+    /// Begins to look for the peer. `zero` is the time of the system at [`Instant::ZERO`].
     pub fn new(now: Instant, zero: StdInstant, config: SecureConfig, inner: E) -> Self {
         let mut ice = IceAgent::new(config.credentials);
         ice.set_controlling(config.role == Role::Client);

@@ -1,8 +1,8 @@
 //! An invitation: one line of text by which a person joins another's call.
 //!
-//! It has the inviter's addresses and fingerprint, and a secret. Whoever joins proves to know the secret by its certificate,
-//! whose key is derived from it, so that each end knows the other's fingerprint before they talk. ICE's passwords are derived
-//! from it too: an inviter answers nobody who does not know it.
+//! An invitation carries candidates, a fingerprint and a secret. The joiner derives its certificate's key from the secret, so
+//! each end knows its peer's fingerprint before the handshake. The ICE passwords are derived from the secret, too: an inviter
+//! answers no check without them.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -48,7 +48,7 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// Returns what the other end does.
+    /// Returns what the peer does.
     pub fn of_peer(self) -> Self {
         match self {
             Self::Call => Self::Call,
@@ -97,6 +97,11 @@ impl Invitation {
             fingerprint: identity.fingerprint(),
             secret,
         })
+    }
+
+    /// Returns true if a text begins as an invitation does.
+    pub fn is_meant_by(text: &str) -> bool {
+        text.trim_start().starts_with(SCHEME)
     }
 
     /// Returns the invitation to these addresses of the inviter. Of more than [`MAX_ADDRESSES`] it names the first.
@@ -171,7 +176,7 @@ impl Invitation {
         }
     }
 
-    /// Returns bytes that tell nothing of the secret to who does not know it (HMAC as a pseudorandom function, RFC 5869).
+    /// Derives 32 bytes from the secret and a label (HMAC-SHA-256 as a pseudorandom function, RFC 5869).
     fn derive(&self, label: &str) -> [u8; 32] {
         let mut mac = <Hmac<Sha256>>::new_from_slice(&self.secret).expect("HMAC takes any length");
         mac.update(b"evenkeel invitation ");

@@ -7,8 +7,8 @@ use sha2::{Digest as _, Sha256};
 
 /// A short authentication string (RFC 6189 §4.4): two people who read it to each other learn if someone listens.
 ///
-/// Who stands between two ends has other keys with each, and must try 2^44 of them in the mean, within the time of one
-/// handshake, until the words agree.
+/// A man in the middle shares different keys with each end, and needs 2^44 attempts on average, within the time of one
+/// handshake, for equal words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShortAuthenticationString([u8; 32]);
 

@@ -315,16 +315,20 @@ fn numbers_are_left_out_in_the_transport_wide_space_alone() {
     }
 }
 
-#[test]
-fn media_of_another_source_than_reports_is_heard_at_once() {
-    let mut pair = Pair::new(
-        with(FeedbackMode::Ccfb, End::A.caller(1)),
-        End::B.receiver(2),
-    );
+/// Returns a caller whose peer is silent, the peer's address and the caller's source.
+fn caller_without_a_peer() -> (Pair, SocketAddr, u32) {
+    let caller = with(FeedbackMode::Ccfb, End::A.caller(1));
+    let mut pair = Pair::new(caller, End::B.receiver(2));
     pair.kill(End::B);
     pair.run(secs(1));
-    let (b, ours) = (End::B.address(), pair.session(End::A).ssrc());
-    let report = receiver_report(11, ours);
+    let own = pair.session(End::A).ssrc();
+    (pair, End::B.address(), own)
+}
+
+#[test]
+fn media_of_another_source_than_reports_is_heard_at_once() {
+    let (mut pair, b, own) = caller_without_a_peer();
+    let report = receiver_report(11, own);
     let mut sequence = 0;
     let mut stream = |pair: &mut Pair, packets: u16| {
         for _ in 0..packets {
@@ -349,14 +353,8 @@ fn media_of_another_source_than_reports_is_heard_at_once() {
 
 #[test]
 fn forged_media_beside_reports_keeps_no_media_out() {
-    let mut pair = Pair::new(
-        with(FeedbackMode::Ccfb, End::A.caller(1)),
-        End::B.receiver(2),
-    );
-    pair.kill(End::B);
-    pair.run(secs(1));
-    let (b, ours) = (End::B.address(), pair.session(End::A).ssrc());
-    pair.inject(End::A, b, &receiver_report(8, ours));
+    let (mut pair, b, own) = caller_without_a_peer();
+    pair.inject(End::A, b, &receiver_report(8, own));
     let mut heard = 0;
     for sequence in 0..200 {
         let verdict = pair.inject(End::A, b, &plain(sequence, None));
@@ -374,7 +372,7 @@ fn forged_media_beside_reports_keeps_no_media_out() {
     for sequence in 200..400 {
         let verdict = pair.inject(End::A, b, &plain(sequence, None));
         heard += usize::from(verdict == "media");
-        pair.inject(End::A, b, &receiver_report(8, ours));
+        pair.inject(End::A, b, &receiver_report(8, own));
         pair.run(Duration::from_millis(10));
     }
     assert!(heard >= 140, "{heard} of 200");

@@ -5,7 +5,7 @@ use is::stun::StunMessage;
 use is::{IceAgentEvent, IceConnectionState};
 use tfrc::time::Instant;
 
-use super::{MAX_CHECKS, MAX_WAITING, Path, Secure, SecureEvent};
+use super::{IcePath, MAX_CHECKS, MAX_WAITING, Secure, SecureEvent};
 use crate::dtls::{DtlsAssociation, DtlsEvent};
 use crate::srtp::{Protector, Unprotector};
 
@@ -43,7 +43,7 @@ impl<E: Endpoint> Secure<E> {
                     destination,
                     ..
                 } => {
-                    self.path = Some(Path {
+                    self.path = Some(IcePath {
                         source,
                         destination,
                     });
@@ -61,7 +61,7 @@ impl<E: Endpoint> Secure<E> {
             }
         }
         while let Some(transmit) = self.ice.poll_transmit() {
-            let path = Path {
+            let path = IcePath {
                 source: transmit.source,
                 destination: transmit.destination,
             };
@@ -98,7 +98,7 @@ impl<E: Endpoint> Secure<E> {
         }
     }
 
-    fn wait(&mut self, path: Path, datagram: Vec<u8>) {
+    fn wait(&mut self, path: IcePath, datagram: Vec<u8>) {
         if self.waiting.len() < MAX_WAITING {
             self.waiting.push_back((path, datagram));
         }

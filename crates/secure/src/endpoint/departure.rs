@@ -4,7 +4,7 @@ use evenkeel_rtp::endpoint::{Endpoint, Transmit};
 use tfrc::Ecn;
 use tfrc::time::Instant;
 
-use super::{Path, Secure, is_rtcp};
+use super::{IcePath, Secure, is_rtcp};
 use crate::gather::MAX_RELAY_OVERHEAD;
 use crate::srtp::MAX_OVERHEAD;
 
@@ -56,7 +56,7 @@ impl<E: Endpoint> Secure<E> {
     fn depart(
         &mut self,
         now: Instant,
-        path: Path,
+        path: IcePath,
         buf: &mut [u8],
         len: usize,
         ecn: Ecn,

@@ -1,5 +1,6 @@
 //! Tests of two secured endpoints over a path with an attacker, in virtual time.
 
+use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
 
 use tfrc::Ecn;
@@ -277,4 +278,38 @@ fn peer_has_no_more_than_hundred_addresses() {
         end.add_peer_candidate(Instant::ZERO, candidate);
     }
     assert_eq!(end.ice.remote_candidates().count(), MAX_PEER_CANDIDATES);
+}
+
+/// The figure is in docs/THREATS.md.
+#[test]
+fn dead_addresses_get_few_checks_in_two_minutes() {
+    let mut world = World::new(None);
+    for host_number in 1..=8 {
+        let dead = address(&format!("192.0.2.{host_number}:7777"));
+        world.ends[0].add_peer_candidate(Instant::ZERO, host(dead));
+    }
+    let mut checks = HashMap::new();
+    let mut now = Instant::ZERO;
+    let mut buf = [0; 2_000];
+    while now < Instant::from_secs(120) {
+        while let Some(transmit) = world.ends[0].poll_transmit(now, &mut buf) {
+            assert!(transmit.len <= 112, "{}", transmit.len);
+            *checks.entry(transmit.destination).or_insert(0) += 1;
+        }
+        now += Duration::from_millis(10);
+        world.ends[0].handle_timeout(now);
+    }
+    assert_eq!(checks.len(), 9);
+    assert!(checks.values().all(|count| *count <= 58), "{checks:?}");
+}
+
+#[test]
+fn handshake_waits_for_a_late_peer() {
+    let mut world = World::new(None);
+    world.run(Duration::from_secs(60), |_| Vec::new());
+    world.run(Duration::from_secs(20), pass);
+    for events in &world.events {
+        let is_secured = |event: &SecureEvent| matches!(event, SecureEvent::Secured(_));
+        assert!(events.iter().any(is_secured), "{events:?}");
+    }
 }

@@ -7,12 +7,12 @@ use thiserror::Error;
 /// The port of a URL that has none (RFC 8489 §8.1, RFC 8656 §4).
 const DEFAULT_PORT: u16 = 3_478;
 
-/// A server that tells an end its address behind NATs, or that relays its packets.
+/// A STUN server, which reports an end's address behind NATs, or a TURN server, which relays packets.
 #[derive(Clone, PartialEq, Eq)]
 pub struct IceServer {
     /// The address of the server.
     pub address: SocketAddr,
-    /// What the server demands of those for whom it relays. An end without an account asks for its own address alone.
+    /// The credentials for TURN. Without them the server is asked for this end's address alone.
     pub account: Option<Account>,
 }
 

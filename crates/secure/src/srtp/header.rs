@@ -44,8 +44,8 @@ impl RtpHeader {
         })
     }
 
-    /// Marks the extension as encrypted, if that is possible. A packet with contributing sources, as none of ours has them, keeps
-    /// its extension in the clear.
+    /// Marks the extension as encrypted, and returns true if there is one. Packets with contributing sources keep their extension
+    /// in the clear; no session of this project sends any.
     pub(super) fn mark_encrypted(&self, packet: &mut [u8]) -> bool {
         let found = PROFILES
             .iter()

@@ -40,7 +40,24 @@ impl Lie {
 }
 
 /// Most packets lost since the last true report, more than were sent, and none arrived.
-const LIES: [(u8, i32, u32); 4] = [(200, 150, 0), (255, 100_000, 0), (255, 0, 0), (0, 0, 400)];
+fn lies(reads_reports: bool) -> [Lie; 4] {
+    let lies = [(200, 150, 0), (255, 100_000, 0), (255, 0, 0), (0, 0, 400)];
+    lies.map(|(fraction, lost, behind)| Lie {
+        fraction,
+        lost,
+        behind,
+        reads_reports,
+    })
+}
+
+/// Forges ten reports, a time apart.
+fn forge_ten(world: &mut World, lie: Lie, apart: Duration) {
+    for _ in 0..10 {
+        let bytes = lie.report(world);
+        world.inject(&bytes);
+        world.run_for(apart);
+    }
+}
 
 fn world(fixed: bool) -> World {
     let set = |send: &mut SendConfig| send.fixed_rate = fixed.then_some(kbps(500.0));
@@ -53,21 +70,11 @@ fn world(fixed: bool) -> World {
 #[test]
 fn ten_forged_reports_hold_no_foreign_receiver() {
     for fixed in [false, true] {
-        for (fraction, lost, behind) in LIES {
+        for lie in lies(false) {
             for apart in [110, 1_000] {
                 let mut world = world(fixed);
                 let (before, _) = world.run(5);
-                let lie = Lie {
-                    fraction,
-                    lost,
-                    behind,
-                    reads_reports: false,
-                };
-                for _ in 0..10 {
-                    let bytes = lie.report(&world);
-                    world.inject(&bytes);
-                    world.run_for(Duration::from_millis(apart));
-                }
+                forge_ten(&mut world, lie, Duration::from_millis(apart));
                 let (held, _) = world.run(2);
                 assert!(
                     held >= before * 0.5,
@@ -83,20 +90,10 @@ fn ten_forged_reports_hold_no_foreign_receiver() {
 #[test]
 fn reports_of_who_reads_ours_are_refuted_by_the_next() {
     for fixed in [false, true] {
-        for (fraction, lost, behind) in LIES {
+        for lie in lies(true) {
             let mut world = world(fixed);
             let (before, _) = world.run(5);
-            let lie = Lie {
-                fraction,
-                lost,
-                behind,
-                reads_reports: true,
-            };
-            for _ in 0..10 {
-                let bytes = lie.report(&world);
-                world.inject(&bytes);
-                world.run_for(Duration::from_millis(110));
-            }
+            forge_ten(&mut world, lie, Duration::from_millis(110));
             // The receiver reports each five seconds.
             world.run(6);
             let (after, _) = world.run(2);
