@@ -20,7 +20,7 @@ pub(crate) struct CallArgs {
     /// With --plain the other end's ADDR or ADDR:PORT (5004 unless given)
     #[arg(value_name = "INVITATION")]
     pub(crate) peer: Option<String>,
-    /// Local address and port [default: any free port; [::]:5004 with --plain]
+    /// Local address and port [default: any free port, or port 5004 with --plain]
     #[arg(long, value_name = "ADDR:PORT", value_parser = units::address)]
     pub(crate) bind: Option<SocketAddr>,
     /// With --plain, hear only this address, at any port unless it has one
