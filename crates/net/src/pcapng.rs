@@ -101,7 +101,7 @@ impl<W: Write> Pcapng<W> {
         self.out.push(packet.at, &block(ENHANCED_PACKET, &body))
     }
 
-    /// Writes what waits: to be called where no packet comes for [`Records::WAIT`].
+    /// Writes what waits: to be called where no packet comes for [`Records::MAX_WAIT`].
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
