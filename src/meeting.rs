@@ -209,7 +209,7 @@ pub(crate) fn warn_in_the_clear(address: IpAddr) {
 }
 
 /// Returns the addresses at which a peer may reach a socket that is bound to `local`.
-fn candidates(local: SocketAddr) -> Result<Vec<Candidate>, Failure> {
+pub(crate) fn candidates(local: SocketAddr) -> Result<Vec<Candidate>, Failure> {
     let ips = if local.ip().is_unspecified() {
         let reached = local_addresses().into_iter();
         let reached = reached.filter(|address| !address.is_link_local());
