@@ -63,7 +63,7 @@ impl Connection {
         make_call: MakeCall,
     ) -> Self {
         let secure = Secure::new(now, zero, config, endpoint);
-        Self {
+        let mut connection = Self {
             way: Way::Secure {
                 secure: Box::new(secure),
                 make_call,
@@ -72,7 +72,9 @@ impl Connection {
                 ending: Ending::None,
             },
             events: VecDeque::new(),
-        }
+        };
+        connection.follow(now);
+        connection
     }
 
     /// Returns the endpoint of the call.

@@ -139,6 +139,13 @@ fn is_no_dtls(datagram: &[u8]) -> bool {
     !matches!(datagram.first(), Some(20..=63))
 }
 
+#[test]
+fn end_without_servers_has_gathered_at_once() {
+    for end in &mut World::new().ends {
+        assert_eq!(end.connection.take_events(), [SecureEvent::Gathered]);
+    }
+}
+
 /// An inviter may wait for hours, and its call has not lasted that long.
 #[test]
 fn call_begins_anew_when_the_peer_comes() {
