@@ -1,7 +1,7 @@
-//! Instructions that a packet of 1,200 bytes takes to protect and to unprotect, counted by callgrind; fails over budget.
+//! Instructions that AES-GCM takes to protect and to unprotect a packet of 1,200 bytes, counted by callgrind; fails over budget.
 //!
-//! `cargo bench -p evenkeel-secure --bench instructions`; needs valgrind. Valgrind hides the processor's instructions for
-//! SHA-1, so the profile with HMAC-SHA1 counts far more than it takes where the processor has them.
+//! `cargo bench -p evenkeel-secure --bench instructions`; needs valgrind. Without the profile of HMAC-SHA1: valgrind hides the
+//! processor's instructions for SHA-1, and would count seven times those of AES-GCM.
 
 #[path = "../../tfrc/benches/cases/budgets.rs"]
 mod budgets;
@@ -13,39 +13,36 @@ use std::hint::black_box;
 use std::process::ExitCode;
 
 use budgets::{Case, counted};
-use evenkeel_secure::srtp::Profile::{AeadAes128Gcm, AeadAes256Gcm, Aes128CmSha1_80};
+use evenkeel_secure::srtp::Profile::{AeadAes128Gcm, AeadAes256Gcm};
 use evenkeel_secure::srtp::{Profile, Protector, Unprotector};
 use packets::{PACKET, Packets};
 
-const CASES: [Case; 6] = [
-    case("protect_cm", "AES128_CM_SHA1_80: protect", 1.0, |steps| {
-        protect_all(Aes128CmSha1_80, steps);
-    }),
-    case("unprotect_cm", "the same: unprotect", 1.0, |steps| {
-        unprotect_all(Aes128CmSha1_80, steps);
-    }),
+/// The budgets: little above what was counted.
+const CASES: [Case; 4] = [
     case(
         "protect_gcm_128",
         "AEAD_AES_128_GCM: protect",
-        1.0,
-        |steps| {
-            protect_all(AeadAes128Gcm, steps);
-        },
+        3_900.0,
+        |steps| protect_all(AeadAes128Gcm, steps),
     ),
-    case("unprotect_gcm_128", "the same: unprotect", 1.0, |steps| {
-        unprotect_all(AeadAes128Gcm, steps);
-    }),
+    case(
+        "unprotect_gcm_128",
+        "the same: unprotect",
+        3_950.0,
+        |steps| unprotect_all(AeadAes128Gcm, steps),
+    ),
     case(
         "protect_gcm_256",
         "AEAD_AES_256_GCM: protect",
-        1.0,
-        |steps| {
-            protect_all(AeadAes256Gcm, steps);
-        },
+        4_350.0,
+        |steps| protect_all(AeadAes256Gcm, steps),
     ),
-    case("unprotect_gcm_256", "the same: unprotect", 1.0, |steps| {
-        unprotect_all(AeadAes256Gcm, steps);
-    }),
+    case(
+        "unprotect_gcm_256",
+        "the same: unprotect",
+        4_400.0,
+        |steps| unprotect_all(AeadAes256Gcm, steps),
+    ),
 ];
 
 const fn case(name: &'static str, what: &'static str, budget: f64, run: fn(u64)) -> Case {
