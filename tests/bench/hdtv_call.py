@@ -71,7 +71,8 @@ def call(binary, seconds, relay, watch=lambda sender, receiver: None, encrypted=
         said = os.path.join(folder, "said")
         with open(said, "w") as errors:
             sender = subprocess.Popen(send, stdout=subprocess.PIPE, stderr=errors)
-        time.sleep(0.5)
+        while not (encrypted or os.path.exists(sdp)):
+            time.sleep(0.05)
         from_peer = [invitation(said)] if encrypted else [RECEIVER, "--sdp", sdp]
         receive = [binary, "recv", *from_peer, "--seconds", str(seconds), *common]
         receiver = subprocess.Popen(receive, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
