@@ -38,21 +38,8 @@ class Ended:
         self.summary = json.loads(process.stdout.read()) if process.stdout else {}
 
 
-def invitation(path):
-    """The invitation that a process writes to a file."""
-    while True:
-        with open(path) as said:
-            for line in said:
-                if " evenkeel:" in line and line.endswith("\n"):
-                    return line.split()[-1]
-        time.sleep(0.05)
-
-
-def call(binary, seconds, relay, watch=lambda sender, receiver: None, encrypted=False):
-    """The receiver and the sender of one call, as they ended; `watch` is told their processes when they have begun.
-
-    An encrypted call takes no relay: its receiver joins by the sender's invitation.
-    """
+def call(binary, seconds, relay, watch=lambda sender, receiver: None):
+    """The receiver and the sender of one call, as they ended; `watch` is told their processes when they have begun."""
     with tempfile.TemporaryDirectory() as folder:
         sdp = os.path.join(folder, "call.sdp")
         common = ["--headless", "--warmup", str(WARMUP), "--json", "-"]
@@ -64,17 +51,13 @@ def call(binary, seconds, relay, watch=lambda sender, receiver: None, encrypted=
                 file.write(relay)
             command = [binary, "link", "relay", RELAY, RECEIVER, "--config", config]
             link = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        source = ["--codec", "raw", "--size", "1280x720", "--fps", str(FPS)]
-        to_peer = ["--bind", "127.0.0.1:0"] if encrypted else [to, "--plain", "--sdp", sdp]
+        source = ["--codec", "raw", "--size", "1280x720", "--fps", str(FPS), "--sdp", sdp]
         # The receiver ends first, so that nothing is sent to nobody.
-        send = [binary, "send", *to_peer, *source, "--seconds", str(seconds + 1), *common]
-        said = os.path.join(folder, "said")
-        with open(said, "w") as errors:
-            sender = subprocess.Popen(send, stdout=subprocess.PIPE, stderr=errors)
-        while not (encrypted or os.path.exists(sdp)):
+        send = [binary, "send", to, "--plain", *source, "--seconds", str(seconds + 1), *common]
+        sender = subprocess.Popen(send, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        while not os.path.exists(sdp):
             time.sleep(0.05)
-        from_peer = [invitation(said)] if encrypted else [RECEIVER, "--sdp", sdp]
-        receive = [binary, "recv", *from_peer, "--seconds", str(seconds), *common]
+        receive = [binary, "recv", RECEIVER, "--sdp", sdp, "--seconds", str(seconds), *common]
         receiver = subprocess.Popen(receive, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         watch(sender.pid, receiver.pid)
         ends = Ended(receiver, seconds), Ended(sender, seconds)
