@@ -48,7 +48,7 @@ impl<'a> Meeting<'a> {
                 let wanted = invitation.purpose().of_peer();
                 if wanted != purpose {
                     return Err(Failure::usage(format!(
-                        "this invitation is of evenkeel {}: join it with evenkeel {} {text}",
+                        "this invitation is of evenkeel {}: join it with evenkeel {}",
                         command(invitation.purpose()),
                         command(wanted)
                     )));
@@ -209,7 +209,7 @@ pub(crate) fn warn_in_the_clear(address: IpAddr) {
 }
 
 /// Returns the addresses at which a peer may reach a socket that is bound to `local`.
-fn candidates(local: SocketAddr) -> Result<Vec<Candidate>, Failure> {
+pub(crate) fn candidates(local: SocketAddr) -> Result<Vec<Candidate>, Failure> {
     let ips = if local.ip().is_unspecified() {
         let reached = local_addresses().into_iter();
         let reached = reached.filter(|address| !address.is_link_local());
