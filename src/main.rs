@@ -18,6 +18,7 @@ mod description;
 mod devices;
 mod emulated_link;
 mod failure;
+mod http_client;
 mod inputs;
 mod meeting;
 mod output_file;
@@ -26,6 +27,7 @@ mod page;
 mod possible_size;
 mod queue;
 mod recording;
+mod rendezvous;
 mod run;
 mod shell;
 mod stop;
@@ -91,6 +93,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Call(args) => cmd::call::run(&args),
         Command::Send(args) => cmd::send::run(&args),
         Command::Recv(args) => cmd::recv::run(&args),
+        Command::Rendezvous(args) => cmd::rendezvous::run(&args),
         Command::Conform(args) => cmd::conform::run(&args),
         Command::Doctor(args) => cmd::doctor::run(&args),
         Command::Link(args) => cmd::link::run(&args),

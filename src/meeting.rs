@@ -7,7 +7,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use evenkeel_net::{Clock, Socket, local_addresses};
 use evenkeel_secure::endpoint::{Candidate, IceServer, SecureConfig};
 use evenkeel_secure::identity::Identity;
-use evenkeel_secure::invitation::{Invitation, MAX_ADDRESSES, Purpose};
+use evenkeel_secure::invitation::{Invitation, MAX_ADDRESSES, Purpose, RendezvousUrl};
 use qrcode::QrCode;
 use qrcode::render::unicode::Dense1x2;
 
@@ -15,6 +15,7 @@ use crate::address::HeardSources;
 use crate::cli::ConnectionArgs;
 use crate::failure::{self, Failure};
 use crate::outputs;
+use crate::rendezvous::RendezvousClient;
 use crate::wiring;
 
 /// The time within which an inviter must answer. A way that carries packets is found in a few round trips; the rest is for a
@@ -101,8 +102,13 @@ impl<'a> Meeting<'a> {
         }
         let socket = wiring::bind(bind.unwrap_or((Ipv6Addr::UNSPECIFIED, 0).into()), option)?;
         let mut encrypted = match self {
-            Self::Join(invitation) => Encrypted::join(invitation, &socket)?,
-            _ => Encrypted::invite(purpose, &socket, clock)?,
+            Self::Join(_) if args.rendezvous.is_some() => {
+                return Err(Failure::usage(
+                    "--rendezvous is for the end that invites, and its invitation names the host: leave it out here",
+                ));
+            }
+            Self::Join(invitation) => Encrypted::join(invitation, &socket, clock)?,
+            _ => Encrypted::invite(purpose, &socket, clock, args.rendezvous.as_ref())?,
         };
         let servers = args.ice_servers.iter().map(|url| server(url, &socket));
         encrypted.config.servers = servers.collect::<Result<_, _>>()?;
@@ -126,6 +132,8 @@ pub(crate) struct Join {
     pub(crate) timeout: Duration,
     /// The inviter's addresses, in words.
     pub(crate) addresses: String,
+    /// True if this end leaves its addresses at a rendezvous.
+    pub(crate) has_rendezvous: bool,
 }
 
 /// An encrypted connection that is to be made.
@@ -135,34 +143,52 @@ pub(crate) struct Encrypted {
     pub(crate) invitation: Option<Invitation>,
     /// What an end that was invited waits for.
     pub(crate) join: Option<Join>,
+    /// The client of the rendezvous, if the invitation names one.
+    pub(crate) rendezvous: Option<RendezvousClient>,
 }
 
 impl Encrypted {
-    fn invite(purpose: Purpose, socket: &Socket, clock: &Clock) -> Result<Self, Failure> {
+    fn invite(
+        purpose: Purpose,
+        socket: &Socket,
+        clock: &Clock,
+        rendezvous: Option<&RendezvousUrl>,
+    ) -> Result<Self, Failure> {
         let identity = Identity::generate(UNIX_EPOCH + clock.unix_time(clock.now()));
         let identity = identity.map_err(Failure::runtime)?;
         let candidates = candidates(socket.local_address())?;
         let invitation = Invitation::new(purpose, &identity);
-        let invitation = invitation.map_err(Failure::runtime)?;
+        let mut invitation = invitation.map_err(Failure::runtime)?;
         let config = invitation.for_inviter(identity, candidates);
+        let client =
+            rendezvous.and_then(|url| RendezvousClient::read(*clock, url, invitation.mailbox()));
+        if let Some(url) = rendezvous {
+            invitation = invitation.by(url.clone());
+        }
         Ok(Self {
             config: config.map_err(Failure::runtime)?,
             invitation: Some(invitation),
             join: None,
+            rendezvous: client,
         })
     }
 
-    fn join(invitation: &Invitation, socket: &Socket) -> Result<Self, Failure> {
+    fn join(invitation: &Invitation, socket: &Socket, clock: &Clock) -> Result<Self, Failure> {
         let config = invitation.for_joiner(candidates(socket.local_address())?);
         let addresses = invitation.addresses().map(|address| address.to_string());
         let addresses: Vec<_> = addresses.collect();
+        let rendezvous = invitation.rendezvous();
+        let rendezvous =
+            rendezvous.and_then(|url| RendezvousClient::write(*clock, url, invitation.mailbox()));
         Ok(Self {
             config: config.map_err(Failure::runtime)?,
             invitation: None,
             join: Some(Join {
                 timeout: JOIN_TIMEOUT,
                 addresses: addresses.join(" or "),
+                has_rendezvous: rendezvous.is_some(),
             }),
+            rendezvous,
         })
     }
 }

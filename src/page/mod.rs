@@ -11,8 +11,8 @@ mod pictures;
 mod repeat;
 mod routes;
 mod sample;
-mod server;
-mod slots;
+pub(crate) mod server;
+pub(crate) mod slots;
 #[cfg(test)]
 mod tests;
 mod token;
@@ -30,6 +30,7 @@ use tokio::sync::oneshot;
 use self::history::History;
 use self::pictures::Pictures;
 use self::repeat::Repeat;
+use self::slots::SlotLimits;
 use self::token::Token;
 
 use crate::failure;
@@ -40,6 +41,12 @@ pub(crate) use self::sample::{Mode, PageInfo, Sample, SenderState};
 /// The number of ports that are tried, from the requested one on: as many runs as one machine may well have at
 /// once.
 const PORTS_TRIED: u16 = 20;
+
+/// The most connections. A viewer's page has three open.
+const CONNECTION_LIMITS: SlotLimits = SlotLimits {
+    total: 64,
+    per_host: 32,
+};
 
 /// Applies the knobs that a viewer moved; an error is one line, shown to that viewer.
 pub(crate) type Controls = Box<dyn Fn(Knobs) -> Result<(), String> + Send + Sync>;
@@ -103,7 +110,8 @@ impl Page {
             .name("page".into())
             .spawn(move || {
                 runtime.block_on(async {
-                    let serving = std::pin::pin!(server::serve(listener, router));
+                    let serving =
+                        std::pin::pin!(server::serve(listener, router, CONNECTION_LIMITS));
                     match future::select(serving, stopped).await {
                         // The address is already in use by this listener, so only a runtime without I/O refuses it.
                         Either::Left((error, _)) => {

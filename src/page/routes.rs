@@ -2,10 +2,9 @@
 
 use std::convert::Infallible;
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
@@ -17,13 +16,12 @@ use tokio::sync::broadcast::error::RecvError;
 use super::guard::{self, Refused};
 use super::knobs::Knobs;
 use super::pictures::{self, Pictures};
+use super::server::read_body;
 use super::token::Token;
 use super::{Shared, sample};
 
 /// The longest body of a post: eight values with their names are under 300 bytes.
 const MAX_POST: usize = 1_024;
-/// The time within which the body must arrive.
-const POST_TIMEOUT: Duration = Duration::from_secs(5);
 /// The policy permits everything from here and nothing from elsewhere, and no other page may frame this one.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
      connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -171,22 +169,9 @@ async fn change_link(
             "there is no link to steer in this mode\n",
         );
     };
-    let posted = match tokio::time::timeout(POST_TIMEOUT, to_bytes(body, MAX_POST)).await {
-        Ok(Ok(posted)) => posted,
-        Ok(Err(_)) => {
-            return answer(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                TEXT,
-                format!("at most {MAX_POST} bytes\n"),
-            );
-        }
-        Err(_) => {
-            return answer(
-                StatusCode::REQUEST_TIMEOUT,
-                TEXT,
-                "the knobs did not arrive in time\n",
-            );
-        }
+    let posted = match read_body(body, MAX_POST).await {
+        Ok(posted) => posted,
+        Err((status, line)) => return answer(status, TEXT, line),
     };
     match Knobs::parse(&posted) {
         Err(error) => answer(StatusCode::UNPROCESSABLE_ENTITY, TEXT, format!("{error}\n")),

@@ -1,12 +1,15 @@
 //! Serves connections, with bounds on their number and on their idle time.
 
 use std::io::{self, IoSlice};
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use axum::Router;
+use axum::body::{Body, Bytes, to_bytes};
+use axum::http::StatusCode;
+use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -15,7 +18,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::AbortHandle;
 use tokio::time::{Sleep, sleep};
 
-use super::slots::Slots;
+use super::slots::{SlotLimits, Slots};
 
 /// The time that a request's head may take, and that an idle connection may stay.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -26,13 +29,39 @@ const MAX_BUFFER: usize = 64 * 1_024;
 /// The time to wait when the system has no connection to give (no file descriptor left).
 const ACCEPT_RETRY: Duration = Duration::from_millis(200);
 
+/// The time within which a request's body must arrive.
+const BODY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The host that a request comes from, an extension of each request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RequestSource(pub(crate) IpAddr);
+
+/// Returns the whole body of a request, or the status and the line of a refusal.
+pub(crate) async fn read_body(body: Body, max_len: usize) -> Result<Bytes, (StatusCode, String)> {
+    match tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, max_len)).await {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(_)) => Err((
+            StatusCode::PAYLOAD_TOO_LARGE,
+            format!("at most {max_len} bytes\n"),
+        )),
+        Err(_) => Err((
+            StatusCode::REQUEST_TIMEOUT,
+            "the body did not arrive in time\n".into(),
+        )),
+    }
+}
+
 /// Serves for ever; returns the error that prevented the start.
-pub(super) async fn serve(listener: std::net::TcpListener, router: Router) -> io::Error {
+pub(crate) async fn serve(
+    listener: std::net::TcpListener,
+    router: Router,
+    limits: SlotLimits,
+) -> io::Error {
     let listener = match TcpListener::from_std(listener) {
         Ok(listener) => listener,
         Err(error) => return error,
     };
-    let connections = Connections::default();
+    let connections = Connections(Arc::new(Mutex::new(Slots::new(limits))));
     let mut id = 0;
     loop {
         id += 1;
@@ -42,7 +71,9 @@ pub(super) async fn serve(listener: std::net::TcpListener, router: Router) -> io
                     id,
                     connections: connections.clone(),
                 };
-                let task = tokio::spawn(converse(stream, router.clone(), place));
+                let source = RequestSource(address.ip());
+                let router = router.clone().layer(Extension(source));
+                let task = tokio::spawn(converse(stream, router, place));
                 let evicted = connections
                     .lock()
                     .add(id, address.ip(), task.abort_handle());
@@ -59,12 +90,6 @@ pub(super) async fn serve(listener: std::net::TcpListener, router: Router) -> io
 /// The connections of a server, each with the means to end it.
 #[derive(Clone)]
 struct Connections(Arc<Mutex<Slots<AbortHandle>>>);
-
-impl Default for Connections {
-    fn default() -> Self {
-        Self(Arc::new(Mutex::new(Slots::new())))
-    }
-}
 
 impl Connections {
     fn lock(&self) -> MutexGuard<'_, Slots<AbortHandle>> {

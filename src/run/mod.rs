@@ -112,8 +112,10 @@ impl<'a> CallRun<'a> {
         outputs: Outputs,
         info: &PageInfo,
         seed: u64,
-        ends: Vec<CallProcessConfig>,
+        mut ends: Vec<CallProcessConfig>,
     ) -> Result<(), Failure> {
+        let rendezvous = ends[0].encrypted.as_mut();
+        let rendezvous = rendezvous.and_then(|encrypted| encrypted.rendezvous.take());
         let invites = ends[0].encrypted.as_ref();
         let invites = invites.is_some_and(|encrypted| encrypted.invitation.is_some());
         let page = outputs::page(self.args, info, self.controls, outputs.json_is_said())?;
@@ -140,6 +142,7 @@ impl<'a> CallRun<'a> {
         // Replies come to standard input, unless pictures do.
         let reads_replies = invites && info.source != "-";
         let config = MonitorConfig {
+            rendezvous,
             replies: reads_replies.then(Replies::start).flatten(),
             clock: self.clock,
             stop: self.stop,

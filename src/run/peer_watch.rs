@@ -10,12 +10,17 @@ use crate::meeting::{Encrypted, Join};
 /// The time allowed for an answer of a server or the inviter: a first check and two retransmissions (RFC 8489 §6.2.1).
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// The time allowed for an answer where a rendezvous carries the reply: the inviter may wait a request's interval to read it.
+const RENDEZVOUS_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// A change of the connection, for a person.
 pub(super) enum PeerLine {
     /// A line that is good to know.
     Note(String),
     /// The line by which the other end joins.
     Invitation(Box<Invitation>),
+    /// The reply of this end, for the rendezvous.
+    Reply(Reply),
     /// The peer has come, and the connection is encrypted.
     Encrypted(String),
     /// A line about something wrong.
@@ -36,6 +41,8 @@ pub(super) struct PeerWatch {
     /// What an end that was invited waits for, until the inviter answers.
     join: Option<Join>,
     is_reply_said: bool,
+    /// The number of candidates that the rendezvous has.
+    left: usize,
     words: Option<String>,
 }
 
@@ -49,6 +56,7 @@ impl PeerWatch {
             invitation: encrypted.invitation.take(),
             join: encrypted.join.take(),
             is_reply_said: false,
+            left: 0,
             words: None,
         }
     }
@@ -78,7 +86,16 @@ impl PeerWatch {
                  ask for a new one"
             ))));
         }
-        if self.join.is_some() && waited >= ANSWER_TIMEOUT && !self.is_reply_said {
+        let has_rendezvous = self.join.as_ref().map(|join| join.has_rendezvous);
+        if has_rendezvous == Some(true) && is_due && self.left < self.candidates.len() {
+            self.left = self.candidates.len();
+            lines.push(PeerLine::Reply(Reply(self.candidates.clone())));
+        }
+        let patience = match has_rendezvous {
+            Some(true) => RENDEZVOUS_TIMEOUT,
+            _ => ANSWER_TIMEOUT,
+        };
+        if self.join.is_some() && waited >= patience && !self.is_reply_said {
             self.is_reply_said = true;
             lines.push(PeerLine::Note(format!(
                 "no answer yet; if the other end is behind a router, paste this line into its terminal: {}",
