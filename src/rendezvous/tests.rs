@@ -20,9 +20,13 @@ fn serve() -> SocketAddr {
     listener.set_nonblocking(true).unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all();
-        let serving = server::serve(listener, router(Clock::start()), CONNECTION_LIMITS);
-        runtime.build().unwrap().block_on(serving)
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_all().build().unwrap();
+        runtime.block_on(server::serve(
+            listener,
+            router(Clock::start()),
+            CONNECTION_LIMITS,
+        ))
     });
     address
 }
@@ -45,7 +49,9 @@ fn ask(address: SocketAddr, request: &str, body: &[u8]) -> (String, String) {
 }
 
 fn invitation() -> Invitation {
-    let identity = Identity::generate(std::time::UNIX_EPOCH).unwrap();
+    let identity =
+        Identity::generate(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_800_000_000))
+            .unwrap();
     Invitation::new(Purpose::Call, &identity).unwrap()
 }
 
