@@ -27,6 +27,7 @@ mod page;
 mod possible_size;
 mod queue;
 mod recording;
+mod redaction;
 mod rendezvous;
 mod run;
 mod shell;
@@ -55,7 +56,11 @@ fn main() -> ExitCode {
         {
             asked.exit();
         }
-        Err(wrong) => Err(Failure::usage(complaint(&wrong))),
+        Err(wrong) => {
+            let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+            let text = redaction::without_secrets(&complaint(&wrong), words);
+            Err(Failure::usage(text))
+        }
     };
     match ended {
         Ok(()) => ExitCode::SUCCESS,

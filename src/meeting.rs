@@ -49,7 +49,7 @@ impl<'a> Meeting<'a> {
                 let wanted = invitation.purpose().of_peer();
                 if wanted != purpose {
                     return Err(Failure::usage(format!(
-                        "this invitation is of evenkeel {}: join it with evenkeel {} {text}",
+                        "this invitation is of evenkeel {}: join it with evenkeel {}",
                         command(invitation.purpose()),
                         command(wanted)
                     )));

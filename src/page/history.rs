@@ -19,8 +19,16 @@ const MAX_LAG: usize = 64;
 pub(super) struct History {
     /// The first event of every stream, which describes the run.
     info_event: String,
-    recent: Mutex<VecDeque<Recent>>,
+    recent: Mutex<Samples>,
     live: broadcast::Sender<Bytes>,
+}
+
+#[derive(Default)]
+struct Samples {
+    /// The samples of the last minute, without the invitation, which must not outlive its use.
+    old: VecDeque<Recent>,
+    /// The newest sample, whole.
+    newest: Option<String>,
 }
 
 struct Recent {
@@ -34,7 +42,7 @@ impl History {
         Self {
             // A browser whose stream breaks reconnects after one second.
             info_event: format!("retry: 1000\nevent: info\ndata: {info}\n\n"),
-            recent: Mutex::new(VecDeque::new()),
+            recent: Mutex::default(),
             live: broadcast::Sender::new(MAX_LAG),
         }
     }
@@ -43,18 +51,23 @@ impl History {
     pub(super) fn push(&self, sample: &Sample) {
         let json = to_json(sample);
         let event = Bytes::from(format!("data: {json}\n\n"));
+        let kept = match sample.invitation {
+            None => json.clone(),
+            Some(_) => to_json(&Sample {
+                invitation: None,
+                ..sample.clone()
+            }),
+        };
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        while recent.len() >= MAX_SAMPLES
-            || recent
-                .front()
-                .is_some_and(|old| old.t_s < sample.t_s - SPAN_S)
-        {
-            recent.pop_front();
+        let is_old = |old: &Recent| old.t_s < sample.t_s - SPAN_S;
+        while recent.old.len() >= MAX_SAMPLES || recent.old.front().is_some_and(is_old) {
+            recent.old.pop_front();
         }
-        recent.push_back(Recent {
+        recent.old.push_back(Recent {
             t_s: sample.t_s,
-            json,
+            json: kept,
         });
+        recent.newest = Some(json);
         // The event is sent under the lock, so that a stream that opens now has the sample once. The call fails if
         // nobody watches, which is no error.
         let _ = self.live.send(event);
@@ -63,13 +76,17 @@ impl History {
     /// Returns the newest sample as JSON, if there is one.
     pub(super) fn latest(&self) -> Option<String> {
         let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        recent.back().map(|newest| newest.json.clone())
+        recent.newest.clone()
     }
 
     /// Returns the events that open a stream (the run, the last minute), and the samples after them.
     pub(super) fn follow(&self) -> (Bytes, broadcast::Receiver<Bytes>) {
         let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        let samples: Vec<&str> = recent.iter().map(|sample| sample.json.as_str()).collect();
+        let samples: Vec<&str> = recent
+            .old
+            .iter()
+            .map(|sample| sample.json.as_str())
+            .collect();
         let opening = format!(
             "{}event: history\ndata: [{}]\n\n",
             self.info_event,
@@ -116,7 +133,23 @@ mod tests {
     fn memory_is_bounded_when_time_stands_still() {
         let history = History::new("{}");
         (0..3_000).for_each(|n| history.push(&at(if n % 2 == 0 { 1.0 } else { f64::NAN })));
-        assert_eq!(history.recent.lock().unwrap().len(), MAX_SAMPLES);
+        assert_eq!(history.recent.lock().unwrap().old.len(), MAX_SAMPLES);
+    }
+
+    #[test]
+    fn late_joiner_gets_no_used_invitation() {
+        let history = History::new("{}");
+        let (_, mut live) = history.follow();
+        history.push(&Sample {
+            invitation: Some("evenkeel call evenkeel:AQBz".into()),
+            ..at(1.0)
+        });
+        let is_there = |text: &[u8]| std::str::from_utf8(text).unwrap().contains("AQBz");
+        assert!(is_there(&live.try_recv().unwrap()));
+        assert!(is_there(history.latest().unwrap().as_bytes()));
+        history.push(&at(2.0));
+        assert!(!is_there(&history.follow().0));
+        assert!(!is_there(history.latest().unwrap().as_bytes()));
     }
 
     #[test]

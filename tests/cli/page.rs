@@ -3,7 +3,10 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::Child;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
+
+use evenkeel_secure::identity::Identity;
+use evenkeel_secure::invitation::{Invitation, Purpose};
 
 use super::*;
 
@@ -30,13 +33,18 @@ impl Running {
 
     /// Asks the page for the newest sample.
     fn sample(&self) -> Option<Value> {
+        serde_json::from_str(&self.ask("/api/sample")?).ok()
+    }
+
+    /// Returns what the page answers at this path.
+    fn ask(&self, path: &str) -> Option<String> {
         let address = self.first.trim().strip_prefix("page: http://")?;
         let mut stream = TcpStream::connect(address).ok()?;
         let head = "Host: localhost\r\nConnection: close";
-        write!(stream, "GET /api/sample HTTP/1.1\r\n{head}\r\n\r\n").ok()?;
+        write!(stream, "GET {path} HTTP/1.1\r\n{head}\r\n\r\n").ok()?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer).ok()?;
-        serde_json::from_str(answer.split_once("\r\n\r\n")?.1).ok()
+        Some(answer.split_once("\r\n\r\n")?.1.to_owned())
     }
 
     /// Ends the run as Ctrl-C does.
@@ -88,4 +96,30 @@ fn interrupt_before_figures_is_no_failure() {
         assert_eq!(output.status.code(), Some(status), "{said}");
         assert_eq!(said.contains("no picture was shown"), status == 1, "{said}");
     }
+}
+
+/// Anyone who watches could otherwise join in the guest's place, or use the account at the relay.
+#[test]
+fn page_shows_neither_invitation_nor_password() {
+    let identity = Identity::generate(SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000))
+        .expect("random numbers");
+    let invitation = Invitation::new(Purpose::Send, &identity).expect("random numbers");
+    let (silent, server) = taken_port();
+    let running = Running::start(&format!(
+        "recv {invitation} --page 127.0.0.1:0 --ice-server turn:me:hidden@{server}"
+    ));
+    let command = (0..300).find_map(|_| {
+        pause();
+        Some(running.sample()?["command"].as_str()?.to_owned())
+    });
+    let info = running.ask("/api/info").expect("an answer");
+    running.interrupt();
+    let command = command.expect("a sample");
+    let expected = "evenkeel recv INVITATION --page 127.0.0.1:0 --ice-server turn:me:PASSWORD@HOST";
+    assert_eq!(command, expected);
+    assert!(
+        info.contains("INVITATION") && !info.contains("evenkeel:") && !info.contains("hidden"),
+        "{info}"
+    );
+    drop(silent);
 }

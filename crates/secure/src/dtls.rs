@@ -8,6 +8,7 @@ use dimpl::crypto::rust_crypto;
 use dimpl::{Config, ConfigBuilder, Dtls, DtlsCertificate, Output, SrtpProfile};
 use tfrc::time::Instant;
 use thiserror::Error;
+use zeroize::Zeroize as _;
 
 use crate::identity::{Fingerprint, Identity};
 use crate::srtp::{MasterKey, MasterKeys, Profile};
@@ -19,6 +20,9 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The time after which the first message is sent again. A quarter of what RFC 9147 §5.8.2 recommends for paths of which
 /// nothing is known: here the path has carried packets both ways before.
 const FIRST_RETRY: Duration = Duration::from_millis(250);
+
+/// The most datagrams that wait to be sent: two flights of a handshake. What is dropped is sent again.
+const MAX_DATAGRAMS: usize = 32;
 
 /// The part of an end in the handshake (RFC 5763 §5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,7 +121,7 @@ impl DtlsAssociation {
     ) -> Self {
         let certificate = DtlsCertificate {
             certificate: identity.certificate.clone(),
-            private_key: identity.private_key.clone(),
+            private_key: identity.private_key.to_vec(),
         };
         let config = Arc::new(config);
         let at = zero + now.saturating_since(Instant::ZERO);
@@ -208,7 +212,9 @@ impl DtlsAssociation {
     fn take_output(&mut self) -> Result<(), DtlsError> {
         loop {
             match self.dtls.poll_output(&mut self.buffer) {
-                Output::Packet(datagram) => self.datagrams.push_back(datagram.to_vec()),
+                Output::Packet(datagram) if self.datagrams.len() < MAX_DATAGRAMS => {
+                    self.datagrams.push_back(datagram.to_vec());
+                }
                 Output::BufferTooSmall { needed } => self.buffer.resize(needed, 0),
                 Output::PeerCert(certificate) => {
                     let fingerprint = Fingerprint::of(certificate);
@@ -234,6 +240,12 @@ impl DtlsAssociation {
                 _ => {}
             }
         }
+    }
+}
+
+impl Drop for DtlsAssociation {
+    fn drop(&mut self) {
+        self.certificate.private_key.zeroize();
     }
 }
 

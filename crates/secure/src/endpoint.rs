@@ -1,17 +1,22 @@
 //! Puts ICE, DTLS and SRTP below any endpoint, which sees plain RTP and RTCP from one address that never changes.
 
+mod arrival;
 mod connectivity;
 mod departure;
+mod media_path;
+mod peer_addresses;
 mod restart;
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Instant as StdInstant;
 
-use evenkeel_rtp::endpoint::{Datagram, Endpoint, MAX_DATAGRAM, Reason, Transmit};
-use is::stun::{StunMessage, StunPacket, TransId};
+use evenkeel_rtp::endpoint::{Datagram, Endpoint, Reason, Transmit};
+use is::IceAgent;
+use is::stun::TransId;
 pub use is::{Candidate, IceCreds};
-use is::{CandidateKind, IceAgent, Protocol};
+use media_path::{IcePath, MediaPath};
+use peer_addresses::PeerAddresses;
 pub use restart::IceRestart;
 use tfrc::time::Instant;
 
@@ -28,8 +33,8 @@ pub const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2,
 /// The most datagrams of ICE and DTLS that wait to be sent: a flight of DTLS, and a check for each pair of addresses.
 const MAX_WAITING: usize = 256;
 
-/// The most addresses of a peer: as many as ICE has pairs (RFC 8445 §6.1.2.5). A peer might otherwise fill the memory.
-const MAX_PEER_CANDIDATES: usize = 100;
+/// The most addresses of this end: the peer names one more in each answer from another mapping of a NAT.
+const MAX_OWN_CANDIDATES: usize = 100;
 
 /// The most checks of ICE that are remembered: as many as ICE remembers, 9 of each of 100 pairs, and more.
 const MAX_CHECKS: usize = 1_024;
@@ -63,6 +68,8 @@ pub struct SecureConfig {
 pub enum SecureEvent {
     /// A server reported this local candidate. The caller signals it to the peer (RFC 8838).
     LocalCandidate(Candidate),
+    /// Each server has reported all that it has for this end, or does not answer. With no server that is at once.
+    Gathered,
     /// The server at this address refuses to relay or does not answer. It is asked again.
     NoRelay(SocketAddr),
     /// Packets go to this address from now on, directly or through a relay.
@@ -101,26 +108,25 @@ pub struct Secure<E> {
     dtls: Option<DtlsAssociation>,
     srtp: Option<(Protector, Unprotector)>,
     gathering: Gathering,
+    /// True once all servers have answered or failed.
+    has_gathered: bool,
     /// The system's time at [`Instant::ZERO`].
     zero: StdInstant,
-    path: Option<IcePath>,
-    peer_candidates: HashSet<(SocketAddr, CandidateKind)>,
+    path: MediaPath,
+    peer_addresses: PeerAddresses,
+    /// When an address of the peer became known that may be where the peer is now.
+    new_address: Option<Instant>,
+    /// When the checks last began anew.
+    renewed: Option<Instant>,
     /// The latest checks of ICE, each with the path that it took.
     checks: VecDeque<(TransId, IcePath)>,
     waiting: VecDeque<(IcePath, Vec<u8>)>,
     events: VecDeque<SecureEvent>,
     refused: Refused,
     timeout: Option<Instant>,
+    /// The source of the latest packet of the inner endpoint.
+    ssrc: u32,
     plain: Vec<u8>,
-}
-
-/// A pair of addresses.
-#[derive(Clone, Copy)]
-struct IcePath {
-    /// The address of the socket, or one at a relay.
-    source: SocketAddr,
-    /// The address of the peer.
-    destination: SocketAddr,
 }
 
 impl<E: Endpoint> Secure<E> {
@@ -139,14 +145,18 @@ impl<E: Endpoint> Secure<E> {
             dtls: None,
             srtp: None,
             gathering: Gathering::new(now, bases(&config.candidates), config.servers),
+            has_gathered: false,
             zero,
-            path: None,
-            peer_candidates: HashSet::new(),
+            path: MediaPath::default(),
+            peer_addresses: PeerAddresses::default(),
+            new_address: None,
+            renewed: None,
             checks: VecDeque::new(),
             waiting: VecDeque::new(),
             events: VecDeque::new(),
             refused: Refused::default(),
             timeout: None,
+            ssrc: 0,
             plain: Vec::new(),
         };
         secure.add_candidates(config.candidates, config.peer_candidates);
@@ -179,18 +189,10 @@ impl<E: Endpoint> Secure<E> {
             self.ice.add_local_candidate(candidate);
         }
         for candidate in of_peer {
-            if self.admits(candidate.addr(), candidate.kind()) {
+            if self.peer_addresses.signal(&candidate) {
                 self.ice.add_remote_candidate(candidate);
             }
         }
-    }
-
-    /// Returns true if the peer may have this address beside those that it has.
-    fn admits(&mut self, address: SocketAddr, kind: CandidateKind) -> bool {
-        let candidate = (address, kind);
-        self.peer_candidates.contains(&candidate)
-            || self.peer_candidates.len() < MAX_PEER_CANDIDATES
-                && self.peer_candidates.insert(candidate)
     }
 
     /// Returns the next event.
@@ -201,98 +203,6 @@ impl<E: Endpoint> Secure<E> {
     /// Returns how many packets were refused.
     pub fn refused(&self) -> Refused {
         self.refused
-    }
-
-    fn handle_stun(&mut self, now: Instant, at_relay: Option<SocketAddr>, datagram: Datagram<'_>) {
-        let Some(destination) = at_relay.or_else(|| self.gathering.base(datagram.source)) else {
-            return;
-        };
-        let Ok(message) = StunMessage::parse(datagram.payload) else {
-            self.refused.unknown += 1;
-            return;
-        };
-        let is_admitted = self.ice.accepts_message(&message)
-            && if message.is_binding_request() {
-                // A request from a new address gives the peer one more.
-                self.admits(datagram.source, CandidateKind::PeerReflexive)
-            } else {
-                self.is_symmetric(message.trans_id(), at_relay, datagram.source)
-            };
-        if !is_admitted {
-            self.refused.not_authentic += 1;
-            return;
-        }
-        let packet = StunPacket {
-            proto: Protocol::Udp,
-            source: datagram.source,
-            destination,
-            message,
-        };
-        let at = self.system_time(now);
-        self.ice.handle_packet(at, packet);
-        self.handle_connectivity(now);
-    }
-
-    /// Returns true if an answer takes the path of its check back (RFC 8445 §7.2.5.2.1). Whoever repeats a check towards another
-    /// address would otherwise make packets go where nobody answered.
-    fn is_symmetric(&self, id: TransId, at_relay: Option<SocketAddr>, source: SocketAddr) -> bool {
-        let check = self.checks.iter().rfind(|(check, _)| *check == id);
-        check.is_some_and(|(_, path)| {
-            let relay = Some(path.source).filter(|source| self.gathering.is_relayed(*source));
-            path.destination == source && relay == at_relay
-        })
-    }
-
-    /// Handles a packet of the peer, or of anyone who claims to be the peer, by its first byte (RFC 7983 §7).
-    fn handle_packet(
-        &mut self,
-        now: Instant,
-        at_relay: Option<SocketAddr>,
-        datagram: Datagram<'_>,
-    ) {
-        match datagram.payload.first() {
-            Some(0..=3) => self.handle_stun(now, at_relay, datagram),
-            Some(20..=63) => self.handle_dtls(now, datagram),
-            Some(128..=191) if datagram.payload.len() <= MAX_DATAGRAM => {
-                self.handle_media(now, datagram);
-            }
-            _ => self.refused.unknown += 1,
-        }
-    }
-
-    fn handle_dtls(&mut self, now: Instant, datagram: Datagram<'_>) {
-        // A handshake costs more than a check: only an address that passed one may begin it.
-        if self.ice.has_viable_remote_candidate(datagram.source) {
-            self.begin_handshake(now)
-                .handle_datagram(now, datagram.payload);
-            self.handle_connectivity(now);
-        } else {
-            self.refused.not_authentic += 1;
-        }
-    }
-
-    fn handle_media(&mut self, now: Instant, datagram: Datagram<'_>) {
-        let Some((_, unprotector)) = &mut self.srtp else {
-            self.refused.not_authentic += 1;
-            return;
-        };
-        self.plain.clear();
-        self.plain.extend_from_slice(datagram.payload);
-        let opened = if is_rtcp(datagram.payload) {
-            unprotector.unprotect_rtcp(&mut self.plain)
-        } else {
-            unprotector.unprotect_rtp(&mut self.plain)
-        };
-        let Ok(len) = opened else {
-            self.refused.not_authentic += 1;
-            return;
-        };
-        let plain = Datagram {
-            source: PEER,
-            payload: &self.plain[..len],
-            ..datagram
-        };
-        self.inner.handle_datagram(now, plain);
     }
 
     fn begin_handshake(&mut self, now: Instant) -> &mut DtlsAssociation {
@@ -347,6 +257,7 @@ impl<E: Endpoint> Endpoint for Secure<E> {
 
     fn poll_transmit(&mut self, now: Instant, buf: &mut [u8]) -> Option<Transmit> {
         self.poll_waiting(now, buf)
+            .or_else(|| self.poll_probe(now, buf))
             .or_else(|| self.poll_inner(now, buf))
             .or_else(|| self.poll_server(buf))
     }

@@ -18,6 +18,7 @@ use x509_cert::name::Name;
 use x509_cert::serial_number::SerialNumber;
 use x509_cert::spki::{SubjectPublicKeyInfoOwned, SubjectPublicKeyInfoRef};
 use x509_cert::time::Validity;
+use zeroize::Zeroizing;
 
 /// The time for which a certificate is valid, in days: browsers make theirs for as long.
 const VALID_DAYS: u32 = 30;
@@ -42,7 +43,7 @@ impl IdentityError {
 #[derive(Clone)]
 pub struct Identity {
     pub(crate) certificate: Vec<u8>,
-    pub(crate) private_key: Vec<u8>,
+    pub(crate) private_key: Zeroizing<Vec<u8>>,
 }
 
 impl Identity {
@@ -66,9 +67,11 @@ impl Identity {
     /// # Errors
     ///
     /// Fails if the library refuses the certificate.
-    pub(crate) fn derive(secret: impl Fn(u32) -> [u8; 32]) -> Result<Self, IdentityError> {
+    pub(crate) fn derive(
+        secret: impl Fn(u32) -> Zeroizing<[u8; 32]>,
+    ) -> Result<Self, IdentityError> {
         // One number of 2^32 is no key.
-        let key = (0..4).find_map(|count| SigningKey::from_slice(&secret(count)).ok());
+        let key = (0..4).find_map(|count| SigningKey::from_slice(&*secret(count)).ok());
         let key = key.ok_or_else(|| IdentityError::new("no number is a key"))?;
         let always = [0, LAST_YEAR_OF_UTC_TIME - 1_970]
             .map(|years| SystemTime::UNIX_EPOCH + years * 365 * DAY);
@@ -84,7 +87,7 @@ impl Identity {
         let private_key = key.to_pkcs8_der().map_err(IdentityError::new)?;
         Ok(Self {
             certificate,
-            private_key: private_key.as_bytes().to_vec(),
+            private_key: Zeroizing::new(private_key.as_bytes().to_vec()),
         })
     }
 

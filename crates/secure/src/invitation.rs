@@ -16,6 +16,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use is::{Candidate, CandidateKind, IceCreds};
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;
+use zeroize::Zeroizing;
 
 pub use mailbox::{MAILBOX_NAME_LEN, Mailbox, SEALED_REPLY_LEN};
 pub use rendezvous::{RendezvousUrl, RendezvousUrlError};
@@ -92,7 +93,7 @@ pub struct Invitation {
     purpose: Purpose,
     candidates: Vec<Candidate>,
     fingerprint: Fingerprint,
-    secret: [u8; SECRET_LEN],
+    secret: Zeroizing<[u8; SECRET_LEN]>,
     rendezvous: Option<RendezvousUrl>,
 }
 
@@ -103,8 +104,8 @@ impl Invitation {
     ///
     /// Fails if the system has no random numbers.
     pub fn new(purpose: Purpose, identity: &Identity) -> Result<Self, IdentityError> {
-        let mut secret = [0; SECRET_LEN];
-        getrandom::fill(&mut secret).map_err(IdentityError::new)?;
+        let mut secret = Zeroizing::new([0; SECRET_LEN]);
+        getrandom::fill(secret.as_mut_slice()).map_err(IdentityError::new)?;
         Ok(Self {
             purpose,
             candidates: Vec::new(),
@@ -209,11 +210,11 @@ impl Invitation {
     }
 
     /// Derives 32 bytes from the secret and a label (HMAC-SHA-256 as a pseudorandom function, RFC 5869).
-    fn derive(&self, label: &str) -> [u8; 32] {
-        let mut mac = <Hmac<Sha256>>::new_from_slice(&self.secret).expect("HMAC takes any length");
+    fn derive(&self, label: &str) -> Zeroizing<[u8; 32]> {
+        let mut mac = <Hmac<Sha256>>::new_from_slice(&*self.secret).expect("HMAC takes any length");
         mac.update(b"evenkeel invitation ");
         mac.update(label.as_bytes());
-        mac.finalize().into_bytes().into()
+        Zeroizing::new(mac.finalize().into_bytes().into())
     }
 }
 
@@ -225,7 +226,7 @@ impl fmt::Display for Invitation {
             Purpose::Receive => 2,
         };
         let mut bytes = vec![VERSION, purpose];
-        bytes.extend(self.secret);
+        bytes.extend(self.secret.as_slice());
         bytes.extend(self.fingerprint.as_bytes());
         put_candidates(&mut bytes, &self.candidates);
         if let Some(rendezvous) = &self.rendezvous {
@@ -324,7 +325,7 @@ fn take_invitation(body: &[u8]) -> Option<Invitation> {
         purpose,
         candidates,
         fingerprint: fingerprint.into(),
-        secret,
+        secret: Zeroizing::new(secret),
         rendezvous,
     })
 }

@@ -140,6 +140,20 @@ fn silent_peer_ends_the_handshake() {
     assert!(ends[0].association.poll_timeout().is_none());
 }
 
+/// A server whose answers nobody fetches, as before there is a path, keeps few of them.
+#[test]
+fn unsent_datagrams_are_bounded() {
+    let mut ends = ends();
+    let hello = ends[0].association.poll_transmit().unwrap();
+    for _ in 0..1_000 {
+        ends[1].association.handle_datagram(Instant::ZERO, &hello);
+        ends[1]
+            .association
+            .handle_datagram(Instant::ZERO, &[22, 254, 253]);
+    }
+    assert!(ends[1].association.datagrams.len() <= MAX_DATAGRAMS);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 

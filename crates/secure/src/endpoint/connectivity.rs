@@ -1,24 +1,32 @@
 //! Lets the servers, ICE and DTLS act, and takes over what they put out.
 
+use std::net::SocketAddr;
+
 use evenkeel_rtp::endpoint::Endpoint;
 use is::stun::StunMessage;
 use is::{IceAgentEvent, IceConnectionState};
 use tfrc::time::Instant;
 
-use super::{IcePath, MAX_CHECKS, MAX_WAITING, Secure, SecureEvent};
+use super::arrival::RENEWAL_INTERVAL;
+use super::media_path::IcePath;
+use super::{MAX_CHECKS, MAX_OWN_CANDIDATES, MAX_WAITING, Secure, SecureEvent};
 use crate::dtls::{DtlsAssociation, DtlsEvent};
 use crate::srtp::{Protector, Unprotector};
 
 impl<E: Endpoint> Secure<E> {
     pub(super) fn handle_connectivity(&mut self, now: Instant) {
         self.ask_servers(now);
+        self.follow_network(now);
         self.check_paths(now);
         self.shake_hands(now);
         let ice = self.ice.poll_timeout().map(|at| self.own_time(at));
-        let dtls = self.dtls.as_ref().filter(|_| self.path.is_some());
+        let dtls = self.dtls.as_ref().filter(|_| self.path.any().is_some());
         let dtls = dtls.and_then(DtlsAssociation::poll_timeout);
         let servers = self.gathering.poll_timeout();
-        self.timeout = [ice, dtls, servers].into_iter().flatten().min();
+        let path = self.path.timeout();
+        let renewal = self.new_address.map(|at| self.renewal_due(at));
+        let timeouts = [ice, dtls, servers, path, renewal];
+        self.timeout = timeouts.into_iter().flatten().min();
     }
 
     fn ask_servers(&mut self, now: Instant) {
@@ -32,6 +40,35 @@ impl<E: Endpoint> Secure<E> {
         }
         let failed = output.failed.drain(..);
         self.events.extend(failed.map(SecureEvent::NoRelay));
+        if !self.has_gathered && self.gathering.is_complete() {
+            self.has_gathered = true;
+            self.events.push_back(SecureEvent::Gathered);
+        }
+    }
+
+    /// Begins the checks anew if the peer seems to be at a new address, or if the peer named too many of this end.
+    fn follow_network(&mut self, now: Instant) {
+        if let Some(at) = self.new_address {
+            let is_heard = !self.path.is_silent(now);
+            if is_heard && at + RENEWAL_INTERVAL <= now {
+                self.new_address = None;
+            } else if self.renewal_due(at) <= now {
+                self.renew_checks(now);
+            }
+        }
+        if self.ice.local_candidates().count() > MAX_OWN_CANDIDATES {
+            self.renew_checks(now);
+        }
+        if self.path.expire(now) {
+            self.lose_path();
+        }
+    }
+
+    /// Returns when the checks begin anew because of a new address, unless the peer is heard on the path until then.
+    fn renewal_due(&self, at: Instant) -> Instant {
+        let renewable = self.renewed.map(|renewed| renewed + RENEWAL_INTERVAL);
+        let silent = self.path.silent_from();
+        at.max(silent).max(renewable.unwrap_or(at))
     }
 
     fn check_paths(&mut self, now: Instant) {
@@ -43,27 +80,26 @@ impl<E: Endpoint> Secure<E> {
                     destination,
                     ..
                 } => {
-                    self.path = Some(IcePath {
-                        source,
-                        destination,
-                    });
                     self.gathering.bind_channel(now, source, destination);
-                    self.events.push_back(SecureEvent::PeerAddress(destination));
+                    if let Some(path) = self.ice_path(source, destination)
+                        && self.path.propose(now, path)
+                    {
+                        self.take_path(now, path);
+                    }
                 }
                 IceAgentEvent::IceConnectionStateChange(IceConnectionState::Disconnected) => {
-                    // A peer that was suspended answers when it is awake: the checks begin again.
-                    self.ice.recreate_candidate_pairs();
-                    if self.path.take().is_some() {
-                        self.events.push_back(SecureEvent::Disconnected);
+                    if self.path.leave() {
+                        self.lose_path();
+                    } else {
+                        self.ice.recreate_candidate_pairs();
                     }
                 }
                 _ => {}
             }
         }
         while let Some(transmit) = self.ice.poll_transmit() {
-            let path = IcePath {
-                source: transmit.source,
-                destination: transmit.destination,
+            let Some(path) = self.ice_path(transmit.source, transmit.destination) else {
+                continue;
             };
             if let Ok(message) = StunMessage::parse(&transmit.contents)
                 && message.is_binding_request()
@@ -77,8 +113,28 @@ impl<E: Endpoint> Secure<E> {
         }
     }
 
+    /// Returns the path between two addresses that ICE names.
+    fn ice_path(&self, source: SocketAddr, destination: SocketAddr) -> Option<IcePath> {
+        let relay = Some(source).filter(|source| self.gathering.is_relayed(*source));
+        self.path_of(relay, destination)
+    }
+
+    /// Sends packets on a path from now on.
+    pub(super) fn take_path(&mut self, now: Instant, path: IcePath) {
+        self.gathering
+            .bind_channel(now, path.source, path.destination);
+        self.events
+            .push_back(SecureEvent::PeerAddress(path.destination));
+    }
+
+    /// Begins the checks anew: a peer that was suspended answers when it is awake.
+    fn lose_path(&mut self) {
+        self.ice.recreate_candidate_pairs();
+        self.events.push_back(SecureEvent::Disconnected);
+    }
+
     fn shake_hands(&mut self, now: Instant) {
-        if let Some(path) = self.path {
+        if let Some(path) = self.path.any() {
             self.begin_handshake(now).handle_timeout(now);
             while let Some(datagram) = self.dtls.as_mut().and_then(DtlsAssociation::poll_transmit) {
                 self.wait(path, datagram);

@@ -27,8 +27,15 @@ impl<E: Endpoint> Secure<E> {
             let (protector, _) = self.srtp.as_mut()?;
             let room = buf.len().checked_sub(MAX_OVERHEAD + MAX_RELAY_OVERHEAD)?;
             let plain = self.inner.poll_transmit(now, &mut buf[..room])?;
-            let Some(path) = self.path else { continue };
-            let protected = if is_rtcp(&buf[..plain.len]) {
+            let is_rtcp = is_rtcp(&buf[..plain.len]);
+            let ssrc = buf[..plain.len].get(if is_rtcp { 4..8 } else { 8..12 });
+            if let Some(ssrc) = ssrc.and_then(|ssrc| ssrc.try_into().ok()) {
+                self.ssrc = u32::from_be_bytes(ssrc);
+            }
+            let Some(path) = self.path.current() else {
+                continue;
+            };
+            let protected = if is_rtcp {
                 protector.protect_rtcp(buf, plain.len)
             } else {
                 protector.protect_rtp(buf, plain.len)
@@ -39,6 +46,19 @@ impl<E: Endpoint> Secure<E> {
                 return transmit;
             }
         }
+    }
+
+    /// Returns an authentic packet for a path that ICE proposes: a receiver report without a block (RFC 3550 §6.4.2).
+    pub(super) fn poll_probe(&mut self, now: Instant, buf: &mut [u8]) -> Option<Transmit> {
+        let path = self.path.poll_probe(now)?;
+        let (protector, _) = self.srtp.as_mut()?;
+        let report = buf.get_mut(..8)?;
+        report[..4].copy_from_slice(&[0x80, 201, 0, 1]);
+        report[4..].copy_from_slice(&self.ssrc.to_be_bytes());
+        let len = protector.protect_rtcp(buf, 8).ok()?;
+        let transmit = self.depart(now, path, buf, len, Ecn::NotEct);
+        self.reschedule(self.path.timeout());
+        transmit
     }
 
     /// Returns the next datagram for a server.
@@ -67,12 +87,20 @@ impl<E: Endpoint> Secure<E> {
             self.plain.clear();
             self.plain.extend_from_slice(&buf[..len]);
             let path = (path.source, path.destination);
-            (destination, len) = self.gathering.wrap(now, path, &self.plain, buf)?;
+            let wrapped = self.gathering.wrap(now, path, &self.plain, buf);
+            // The relay may be asked for a permission, which is repeated until it is granted.
+            self.reschedule(self.gathering.poll_timeout());
+            (destination, len) = wrapped?;
         }
         Some(Transmit {
             destination,
             len,
             ecn,
         })
+    }
+
+    /// Wakes this end at this time, too.
+    fn reschedule(&mut self, at: Option<Instant>) {
+        self.timeout = self.timeout.into_iter().chain(at).min();
     }
 }

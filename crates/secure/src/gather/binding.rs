@@ -26,6 +26,8 @@ pub(super) struct Binding {
     /// The address as the server last saw it.
     mapped: Option<SocketAddr>,
     mappings: u8,
+    /// True once a request was given up.
+    has_failed: bool,
     /// When the next request is due; `None` while one is not answered.
     next: Option<Instant>,
     timeout: Instant,
@@ -46,6 +48,7 @@ impl Binding {
             server,
             mapped: None,
             mappings: 0,
+            has_failed: false,
             next: Some(now),
             timeout: now,
         }
@@ -58,6 +61,11 @@ impl Binding {
     /// Returns what the server said of this end's address.
     pub(super) fn candidate(&self) -> Option<Candidate> {
         Candidate::server_reflexive(self.mapped?, self.agent.local_addr(), "udp").ok()
+    }
+
+    /// Returns true if the server has answered, or was given up once.
+    pub(super) fn is_complete(&self) -> bool {
+        self.mapped.is_some() || self.has_failed
     }
 
     /// Handles a message of the server. Returns true if the message answers a request of this binding.
@@ -103,7 +111,10 @@ impl Binding {
                 StunAgentPollRet::WaitUntil(until) => {
                     break self.next.unwrap_or_else(|| own_time(until));
                 }
-                _ => self.next = Some(now + KEEPALIVE),
+                _ => {
+                    self.has_failed = true;
+                    self.next = Some(now + KEEPALIVE);
+                }
             }
         };
     }

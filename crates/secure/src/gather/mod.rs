@@ -109,6 +109,11 @@ impl Gathering {
         self.output.candidates = reflexive.chain(relayed).collect();
     }
 
+    /// Returns true if nothing more is expected of any server.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.bindings.iter().all(Binding::is_complete) && self.relays.iter().all(Relay::is_complete)
+    }
+
     /// Returns what is to be passed on. The caller empties it.
     pub(crate) fn output(&mut self) -> &mut Output {
         &mut self.output

@@ -87,6 +87,11 @@ impl Relay {
         self.timeout
     }
 
+    /// Returns true if the relay has granted an address, or has refused or not answered once.
+    pub(super) fn is_complete(&self) -> bool {
+        self.address.is_some() || self.has_failed
+    }
+
     pub(super) fn candidate(&self) -> Option<Candidate> {
         Candidate::relayed(self.address?, self.base, "udp").ok()
     }

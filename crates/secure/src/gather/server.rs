@@ -46,14 +46,14 @@ impl IceServer {
         resolve: impl FnOnce(&str, u16) -> Option<SocketAddr>,
     ) -> Result<Self, IceServerError> {
         let (scheme, rest) = url.split_once(':').unwrap_or((url, ""));
-        let (rest, query) = rest.split_once('?').unwrap_or((rest, "transport=udp"));
-        // A password may contain an at sign, and a host cannot.
+        // A password may contain an at sign and a question mark, and a host cannot.
         let (account, host) = match rest.rsplit_once('@') {
             Some((account, host)) => (Some(account), host),
             None => (None, rest),
         };
+        let (host, query) = host.split_once('?').unwrap_or((host, "transport=udp"));
         let failed = |fault| {
-            let url = format!("{scheme}:{host}");
+            let url = safe_name(scheme, rest);
             IceServerError { url, fault }
         };
         if query != "transport=udp" {
@@ -76,6 +76,21 @@ impl IceServer {
         let (host, port) = split_port(host).ok_or_else(|| failed("has a wrong port"))?;
         let address = resolve(host, port).ok_or_else(|| failed("has no address"))?;
         Ok(Self { address, account })
+    }
+}
+
+/// Returns as much of a URL as surely has no password. What follows the user's colon may be one even where the host is missing.
+fn safe_name(scheme: &str, rest: &str) -> String {
+    match scheme {
+        "stun" if !rest.contains('@') => format!("stun:{rest}"),
+        "stun" => "stun:…".into(),
+        "turn" if !rest.contains('@') && !rest.contains(':') => format!("turn:{rest}"),
+        "turn" => match rest.split_once(':') {
+            Some((user, _)) if !user.contains('@') => format!("turn:{user}:…"),
+            _ => "turn:…".into(),
+        },
+        _ if scheme.bytes().all(|byte| byte.is_ascii_alphabetic()) => scheme.into(),
+        _ => "…".into(),
     }
 }
 
@@ -113,6 +128,7 @@ mod tests {
                 "192.0.2.1:3478",
                 Some(("u", "p:@w")),
             ),
+            ("turn:u:p?x@192.0.2.1", "192.0.2.1:3478", Some(("u", "p?x"))),
             (
                 "turn:u:p@[2001:db8::1]?transport=udp",
                 "[2001:db8::1]:3478",
@@ -140,6 +156,13 @@ mod tests {
             ("turn:u:secret@192.0.2.1:70000", "port"),
             ("turn:u:secret@[::1", "port"),
             ("turn:u:secret@192.0.2.1?transport=tcp", "transport"),
+            ("turn:u:secret", "no account"),
+            ("turn:u:a?secret@nowhere", "no address"),
+            ("turn:u:a@secret", "no address"),
+            ("turn:u@b:secret@nowhere", "no address"),
+            ("turns:u:secret@192.0.2.1", "scheme"),
+            ("secret@192.0.2.1", "scheme"),
+            ("stun:u:secret@192.0.2.1?", "transport"),
         ];
         for (url, fault) in cases {
             let error = parse(url).err().unwrap().to_string();

@@ -122,6 +122,33 @@ fn forger_of_mappings_fills_no_memory() {
     assert_eq!(gathering.output().candidates.len(), 32);
 }
 
+/// A server that relays gives two addresses, and the second one takes longer.
+#[test]
+fn gathering_is_complete_when_the_relay_is() {
+    let mut gathering = gathering(Some(Account {
+        user: "user".into(),
+        password: "password".into(),
+    }));
+    let now = Instant::ZERO;
+    for request in sent(&mut gathering) {
+        let is_binding = request.starts_with(&[0, 1]);
+        if is_binding {
+            let answer = answer(&request, address(MAPPED));
+            gathering.handle_datagram(now, address(SERVER), &answer);
+        }
+    }
+    assert_eq!(gathering.output().candidates.len(), 1);
+    assert!(!gathering.is_complete());
+    departures(&mut gathering, now, now + Duration::from_secs(60));
+    assert!(gathering.is_complete(), "the relay was given up");
+}
+
+#[test]
+fn gathering_without_servers_is_complete() {
+    let base = address("192.168.1.2:5000");
+    assert!(Gathering::new(Instant::ZERO, vec![base], Vec::new()).is_complete());
+}
+
 #[test]
 fn silent_relay_is_reported_once_and_asked_again() {
     let mut gathering = gathering(Some(Account {

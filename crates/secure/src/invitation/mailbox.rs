@@ -11,7 +11,6 @@ use zeroize::Zeroizing;
 
 use super::{MAX_ADDRESS_LEN, MAX_ADDRESSES, Reply};
 
-const NAME_LEN: usize = 32;
 const NONCE_LEN: usize = 12;
 const TAG_LEN: usize = 16;
 
@@ -36,12 +35,12 @@ pub struct Mailbox {
 }
 
 impl Mailbox {
-    pub(super) fn new(derive: impl Fn(&str) -> [u8; NAME_LEN]) -> Self {
-        let key = Zeroizing::new(derive("mailbox key"));
+    pub(super) fn new(derive: impl Fn(&str) -> Zeroizing<[u8; 32]>) -> Self {
+        let key = derive("mailbox key");
         Self {
-            name: Base64UrlUnpadded::encode_string(&derive("mailbox name")),
+            name: Base64UrlUnpadded::encode_string(&*derive("mailbox name")),
             cipher: Aes256Gcm::new((&*key).into()),
-            nonce_key: Zeroizing::new(derive("mailbox nonce")),
+            nonce_key: derive("mailbox nonce"),
         }
     }
 
@@ -113,7 +112,7 @@ mod tests {
         Mailbox::new(|label| {
             let mut derived = [secret; 32];
             derived[..label.len()].copy_from_slice(label.as_bytes());
-            derived
+            Zeroizing::new(derived)
         })
     }
 

@@ -69,7 +69,7 @@ fn joiner_of_a_secret_is_known_in_each_version() {
         purpose: Purpose::Call,
         candidates: vec![],
         fingerprint: [1; 32].into(),
-        secret: *b"sixteen unguessd",
+        secret: Zeroizing::new(*b"sixteen unguessd"),
         rendezvous: None,
     };
     let joiner = invitation.for_joiner(vec![]).unwrap();

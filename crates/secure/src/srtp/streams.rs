@@ -25,6 +25,18 @@ impl Streams {
         index.filter(|&index| index < RTP_INDICES)
     }
 
+    /// Returns the indices that `sequence` may have, the most likely first. Of a stream's first packet nobody knows if the
+    /// numbers began again since the sender's first (RFC 3711 §3.3.1), and its tag tells.
+    pub(super) fn likely_indices(
+        &self,
+        ssrc: u32,
+        sequence: u16,
+    ) -> impl Iterator<Item = u64> + use<> {
+        let is_first = self.window(ssrc).is_none();
+        let second = is_first.then(|| u64::from(sequence) + (1 << 16));
+        self.index(ssrc, sequence).into_iter().chain(second)
+    }
+
     /// Returns true if the stream did not use the index, and is not too far beyond it.
     pub(super) fn is_fresh(&self, ssrc: u32, index: u64) -> bool {
         self.window(ssrc)
@@ -73,6 +85,16 @@ mod tests {
         assert_eq!(streams.index(2, 65_535), Some(65_535));
         streams.insert(2, 3);
         assert_eq!(streams.index(2, 65_535), None, "before the first round");
+    }
+
+    #[test]
+    fn first_packet_may_be_of_the_second_round() {
+        let mut streams = Streams::default();
+        let likely: Vec<_> = streams.likely_indices(1, 3).collect();
+        assert_eq!(likely, [3, 65_539]);
+        streams.insert(1, 65_539);
+        let likely: Vec<_> = streams.likely_indices(1, 65_535).collect();
+        assert_eq!(likely, [65_535]);
     }
 
     #[test]

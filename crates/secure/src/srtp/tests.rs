@@ -202,6 +202,27 @@ fn sequence_numbers_roll_over_with_losses_and_reordering() {
     }
 }
 
+/// A receiver that misses the packets before the numbers begin again is out of step by 2^16, with any sender (RFC 3711 §3.3.1).
+#[test]
+fn receiver_that_missed_the_first_packets_follows() {
+    for profile in PROFILES {
+        let (mut protector, mut unprotector) = pair(profile);
+        for sequence in [65_533, 65_534, 65_535, 0, 1] {
+            protect(&mut protector, &rtp(1, sequence, b"lost")).unwrap();
+        }
+        for sequence in [2, 3, 30_000] {
+            let packet = rtp(1, sequence, b"heard");
+            let protected = protect(&mut protector, &packet).unwrap();
+            assert_eq!(
+                unprotect(&mut unprotector, &protected).as_ref(),
+                Ok(&packet)
+            );
+            let again = unprotect(&mut unprotector, &protected);
+            assert_eq!(again, Err(UnprotectError::Replayed));
+        }
+    }
+}
+
 #[test]
 fn index_of_rtcp_ends_before_it_repeats() {
     let key = key(Profile::AeadAes128Gcm, 7);

@@ -62,16 +62,24 @@ impl Unprotector {
         let len = len.ok_or(UnprotectError::Truncated)?;
         let (packet, tag) = packet.split_at_mut(len);
         let header = RtpHeader::parse(packet).ok_or(UnprotectError::Truncated)?;
-        let index = self.rtp_streams.index(header.ssrc, header.sequence);
-        let index = index.ok_or(UnprotectError::Replayed)?;
-        let id = PacketId {
-            kind: Kind::Rtp,
-            ssrc: header.ssrc,
-            index,
-        };
         let profile = header.plain_profile();
         let clear = header.clear(profile.is_some());
-        open(&self.rtp, &mut self.rtp_streams, id, packet, clear, tag)?;
+        let mut opened = Err(UnprotectError::Replayed);
+        for index in self
+            .rtp_streams
+            .likely_indices(header.ssrc, header.sequence)
+        {
+            let id = PacketId {
+                kind: Kind::Rtp,
+                ssrc: header.ssrc,
+                index,
+            };
+            opened = open(&self.rtp, &mut self.rtp_streams, id, packet, clear, tag);
+            if opened != Err(UnprotectError::Forged) {
+                break;
+            }
+        }
+        opened?;
         if let Some(profile) = profile {
             set_profile(packet, profile);
         }
