@@ -37,7 +37,7 @@ fn parse(bytes: &[u8]) -> Result<Described, String> {
     let text = &*String::from_utf8_lossy(bytes);
     let description = Description::read(text, |name| codec_of(name).is_some());
     let description = description.map_err(|error| match error {
-        SdpError::Missing(_) | SdpError::TooLong => format!(
+        SdpError::Missing(_) | SdpError::TooLong(_) => format!(
             "{error}; give the session description that evenkeel send --sdp FILE writes, of lines as v=0 and m=video"
         ),
         SdpError::Line { .. } => error.to_string(),
