@@ -18,6 +18,7 @@ mod description;
 mod devices;
 mod emulated_link;
 mod failure;
+mod http;
 mod inputs;
 mod meeting;
 mod output_file;
@@ -32,6 +33,7 @@ mod stop;
 mod tcp;
 mod trace;
 mod units;
+mod web;
 mod wiring;
 
 use std::process::ExitCode;

@@ -5,7 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 use std::time::{Duration, UNIX_EPOCH};
 
 use evenkeel_net::{Clock, Socket, local_addresses};
-use evenkeel_secure::endpoint::{Candidate, IceServer, SecureConfig};
+use evenkeel_secure::dtls::Role;
+use evenkeel_secure::endpoint::{Candidate, IceCreds, IceServer, SecureConfig};
 use evenkeel_secure::identity::Identity;
 use evenkeel_secure::invitation::{Invitation, MAX_ADDRESSES, Purpose};
 use qrcode::QrCode;
@@ -135,9 +136,33 @@ pub(crate) struct Encrypted {
     pub(crate) invitation: Option<Invitation>,
     /// What an end that was invited waits for.
     pub(crate) join: Option<Join>,
+    /// True if browsers join, one after the other.
+    pub(crate) is_for_browsers: bool,
 }
 
 impl Encrypted {
+    /// Prepares a connection that the offer of a browser begins. Until then nobody has the credentials.
+    pub(crate) fn for_browsers(socket: &Socket, clock: &Clock) -> Result<Self, Failure> {
+        let identity = Identity::generate(UNIX_EPOCH + clock.unix_time(clock.now()));
+        let config = SecureConfig {
+            candidates: candidates(socket.local_address())?,
+            servers: Vec::new(),
+            credentials: IceCreds::new(),
+            peer_credentials: IceCreds::new(),
+            peer_candidates: Vec::new(),
+            peer_fingerprint: [0; 32].into(),
+            identity: identity.map_err(Failure::runtime)?,
+            encrypts_extensions: false,
+            role: Role::Server,
+        };
+        Ok(Self {
+            config,
+            invitation: None,
+            join: None,
+            is_for_browsers: true,
+        })
+    }
+
     fn invite(purpose: Purpose, socket: &Socket, clock: &Clock) -> Result<Self, Failure> {
         let identity = Identity::generate(UNIX_EPOCH + clock.unix_time(clock.now()));
         let identity = identity.map_err(Failure::runtime)?;
@@ -149,6 +174,7 @@ impl Encrypted {
             config: config.map_err(Failure::runtime)?,
             invitation: Some(invitation),
             join: None,
+            is_for_browsers: false,
         })
     }
 
@@ -163,6 +189,7 @@ impl Encrypted {
                 timeout: JOIN_TIMEOUT,
                 addresses: addresses.join(" or "),
             }),
+            is_for_browsers: false,
         })
     }
 }

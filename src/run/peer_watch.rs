@@ -37,6 +37,9 @@ pub(super) struct PeerWatch {
     join: Option<Join>,
     is_reply_said: bool,
     words: Option<String>,
+    /// True if browsers join, which show no words.
+    is_for_browsers: bool,
+    is_connected: bool,
 }
 
 impl PeerWatch {
@@ -50,12 +53,19 @@ impl PeerWatch {
             join: encrypted.join.take(),
             is_reply_said: false,
             words: None,
+            is_for_browsers: encrypted.is_for_browsers,
+            is_connected: false,
         }
     }
 
     /// Returns the words that both ends show, once the connection is encrypted.
     pub(super) fn words(&self) -> Option<&str> {
         self.words.as_deref()
+    }
+
+    /// Returns true once the connection is encrypted, for as long as the peer has not left.
+    pub(super) fn is_connected(&self) -> bool {
+        self.is_connected
     }
 
     /// Takes what happened; returns the lines for a person.
@@ -90,6 +100,19 @@ impl PeerWatch {
 
     fn follow(&mut self, event: SecureEvent) -> Option<PeerLine> {
         match event {
+            SecureEvent::Secured(_) if self.is_for_browsers => {
+                self.is_connected = true;
+                let line = "a browser has joined, and the connection is encrypted";
+                Some(PeerLine::Encrypted(line.into()))
+            }
+            SecureEvent::Closed if self.is_for_browsers => {
+                self.is_connected = false;
+                let line = "the browser has left; the next one may join";
+                Some(PeerLine::Note(line.into()))
+            }
+            SecureEvent::Failed(error) if self.is_for_browsers => Some(PeerLine::Warning(format!(
+                "a browser did not join, because its connection was not encrypted: {error}"
+            ))),
             SecureEvent::LocalCandidate(candidate) => {
                 self.candidates.insert(0, candidate);
                 self.silent_servers = self.silent_servers.saturating_sub(1);
@@ -104,6 +127,7 @@ impl PeerWatch {
                     "encrypted; nobody listens if the other end shows the same words: {words}"
                 );
                 self.words = Some(words.to_string());
+                self.is_connected = true;
                 Some(PeerLine::Encrypted(line))
             }
             SecureEvent::PeerAddress(address) => {

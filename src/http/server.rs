@@ -1,4 +1,4 @@
-//! Serves connections, with bounds on their number and on their idle time.
+//! Serves connections, in the clear or over TLS, with bounds on their number and on their idle time.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -13,7 +13,8 @@ use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::AbortHandle;
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Sleep, sleep, timeout};
+use tokio_rustls::TlsAcceptor;
 
 use super::slots::Slots;
 
@@ -27,7 +28,11 @@ const MAX_BUFFER: usize = 64 * 1_024;
 const ACCEPT_RETRY: Duration = Duration::from_millis(200);
 
 /// Serves for ever; returns the error that prevented the start.
-pub(super) async fn serve(listener: std::net::TcpListener, router: Router) -> io::Error {
+pub(super) async fn serve(
+    listener: std::net::TcpListener,
+    tls: Option<TlsAcceptor>,
+    router: Router,
+) -> io::Error {
     let listener = match TcpListener::from_std(listener) {
         Ok(listener) => listener,
         Err(error) => return error,
@@ -42,7 +47,7 @@ pub(super) async fn serve(listener: std::net::TcpListener, router: Router) -> io
                     id,
                     connections: connections.clone(),
                 };
-                let task = tokio::spawn(converse(stream, router.clone(), place));
+                let task = tokio::spawn(converse(stream, tls.clone(), router.clone(), place));
                 let evicted = connections
                     .lock()
                     .add(id, address.ip(), task.abort_handle());
@@ -85,20 +90,32 @@ impl Drop for Place {
 }
 
 /// Serves one connection to its end.
-async fn converse(stream: TcpStream, router: Router, place: Place) {
+async fn converse(stream: TcpStream, tls: Option<TlsAcceptor>, router: Router, place: Place) {
     // Latency is better without Nagle's delay, but the page also works with it.
     let _ = stream.set_nodelay(true);
-    let io = TokioIo::new(Impatient {
+    let stream = Impatient {
         stream,
         place,
         stall: None,
-    });
+    };
+    match tls {
+        None => answer_requests(stream, router).await,
+        Some(tls) => {
+            // The handshake is part of the request's head.
+            if let Ok(Ok(stream)) = timeout(HEADER_TIMEOUT, tls.accept(stream)).await {
+                answer_requests(stream, router).await;
+            }
+        }
+    }
+}
+
+async fn answer_requests(stream: impl AsyncRead + AsyncWrite + Unpin, router: Router) {
     // A viewer that leaves or breaks the protocol ends only its own connection, which is no error.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIMEOUT)
         .max_buf_size(MAX_BUFFER)
-        .serve_connection(io, TowerToHyperService::new(router))
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
         .await;
 }
 
