@@ -18,8 +18,10 @@ mod description;
 mod devices;
 mod emulated_link;
 mod failure;
+mod http;
 mod http_client;
 mod inputs;
+mod media_server;
 mod meeting;
 mod output_file;
 mod outputs;
@@ -35,6 +37,7 @@ mod stop;
 mod tcp;
 mod trace;
 mod units;
+mod web;
 mod wiring;
 
 use std::process::ExitCode;

@@ -5,7 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 use std::time::{Duration, UNIX_EPOCH};
 
 use evenkeel_net::{Clock, Socket, local_addresses};
-use evenkeel_secure::endpoint::{Candidate, IceServer, SecureConfig};
+use evenkeel_secure::dtls::Role;
+use evenkeel_secure::endpoint::{Candidate, IceCreds, IceServer, SecureConfig};
 use evenkeel_secure::identity::Identity;
 use evenkeel_secure::invitation::{Invitation, MAX_ADDRESSES, Purpose, RendezvousUrl};
 use qrcode::QrCode;
@@ -21,6 +22,9 @@ use crate::wiring;
 /// The time within which an inviter must answer. A way that carries packets is found in a few round trips; the rest is for a
 /// person who pastes a reply.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// The time within which a media server must answer by UDP, after it answered the offer.
+const SERVER_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The way to the peer that the command line asks for.
 pub(crate) enum Meeting<'a> {
@@ -100,7 +104,7 @@ impl<'a> Meeting<'a> {
         if matches!(self, Self::Plain(_)) {
             return Ok(None);
         }
-        let socket = wiring::bind(bind.unwrap_or((Ipv6Addr::UNSPECIFIED, 0).into()), option)?;
+        let socket = bind_for_all(bind, option)?;
         let mut encrypted = match self {
             Self::Join(_) if args.rendezvous.is_some() => {
                 return Err(Failure::usage(
@@ -110,8 +114,7 @@ impl<'a> Meeting<'a> {
             Self::Join(invitation) => Encrypted::join(invitation, &socket, clock)?,
             _ => Encrypted::invite(purpose, &socket, clock, args.rendezvous.as_ref())?,
         };
-        let servers = args.ice_servers.iter().map(|url| server(url, &socket));
-        encrypted.config.servers = servers.collect::<Result<_, _>>()?;
+        encrypted.config.servers = servers(args, &socket)?;
         Ok(Some((socket, encrypted)))
     }
 }
@@ -123,6 +126,17 @@ fn command(purpose: Purpose) -> &'static str {
         Purpose::Send => "send",
         Purpose::Receive => "recv",
     }
+}
+
+/// The kind of the peer of an encrypted connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PeerKind {
+    /// An end of this program, which shows the same words.
+    Evenkeel,
+    /// Browsers, one after the other.
+    Browser,
+    /// A media server, which passes pictures on.
+    MediaServer,
 }
 
 /// What an end that was invited waits for.
@@ -145,9 +159,51 @@ pub(crate) struct Encrypted {
     pub(crate) join: Option<Join>,
     /// The client of the rendezvous, if the invitation names one.
     pub(crate) rendezvous: Option<RendezvousClient>,
+    pub(crate) peer: PeerKind,
 }
 
 impl Encrypted {
+    /// Prepares a connection that the offer of a browser begins. Until then nobody has the credentials.
+    pub(crate) fn for_browsers(socket: &Socket, clock: &Clock) -> Result<Self, Failure> {
+        let identity = Identity::generate(UNIX_EPOCH + clock.unix_time(clock.now()));
+        let config = SecureConfig {
+            candidates: candidates(socket.local_address())?,
+            servers: Vec::new(),
+            credentials: IceCreds::new(),
+            peer_credentials: IceCreds::new(),
+            peer_candidates: Vec::new(),
+            peer_fingerprint: [0; 32].into(),
+            identity: identity.map_err(Failure::runtime)?,
+            encrypts_extensions: false,
+            role: Role::Server,
+            controls: false,
+        };
+        Ok(Self {
+            config,
+            invitation: None,
+            join: None,
+            rendezvous: None,
+            peer: PeerKind::Browser,
+        })
+    }
+
+    /// Prepares a connection to a media server that answered an offer.
+    pub(crate) fn to_media_server(config: SecureConfig) -> Self {
+        let addresses = config.peer_candidates.iter();
+        let addresses: Vec<_> = addresses.map(|it| it.addr().to_string()).collect();
+        Self {
+            config,
+            invitation: None,
+            join: Some(Join {
+                timeout: SERVER_TIMEOUT,
+                addresses: addresses.join(" or "),
+                has_rendezvous: false,
+            }),
+            rendezvous: None,
+            peer: PeerKind::MediaServer,
+        }
+    }
+
     fn invite(
         purpose: Purpose,
         socket: &Socket,
@@ -170,6 +226,7 @@ impl Encrypted {
             invitation: Some(invitation),
             join: None,
             rendezvous: client,
+            peer: PeerKind::Evenkeel,
         })
     }
 
@@ -189,6 +246,7 @@ impl Encrypted {
                 has_rendezvous: rendezvous.is_some(),
             }),
             rendezvous,
+            peer: PeerKind::Evenkeel,
         })
     }
 }
@@ -214,6 +272,17 @@ pub(crate) fn print(invitation: &Invitation, output_is_taken: bool) -> Result<()
     outputs::tell(output_is_taken, joining(invitation))
 }
 
+/// Binds the socket of an encrypted connection, any free port unless one is given.
+pub(crate) fn bind_for_all(bind: Option<SocketAddr>, option: &str) -> Result<Socket, Failure> {
+    wiring::bind(bind.unwrap_or((Ipv6Addr::UNSPECIFIED, 0).into()), option)
+}
+
+/// Returns the servers that help through NATs.
+pub(crate) fn servers(args: &ConnectionArgs, socket: &Socket) -> Result<Vec<IceServer>, Failure> {
+    let servers = args.ice_servers.iter();
+    servers.map(|url| server(url, socket)).collect()
+}
+
 /// Resolves the URL of a server to an address that the socket can send to.
 fn server(url: &str, socket: &Socket) -> Result<IceServer, Failure> {
     let resolve = |host: &str, port| {
@@ -235,7 +304,7 @@ pub(crate) fn warn_in_the_clear(address: IpAddr) {
 }
 
 /// Returns the addresses at which a peer may reach a socket that is bound to `local`.
-fn candidates(local: SocketAddr) -> Result<Vec<Candidate>, Failure> {
+pub(crate) fn candidates(local: SocketAddr) -> Result<Vec<Candidate>, Failure> {
     let ips = if local.ip().is_unspecified() {
         let reached = local_addresses().into_iter();
         let reached = reached.filter(|address| !address.is_link_local());

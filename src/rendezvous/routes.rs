@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
@@ -15,8 +15,7 @@ use tokio::sync::Notify;
 
 use super::store::MailboxStore;
 use super::{MAILBOX_PATH, READ_TIMEOUT_S};
-use crate::page::server::{RequestSource, read_body};
-use crate::page::slots::SlotLimits;
+use crate::http::{RequestSource, SlotLimits, TEXT, answer, read_body};
 
 /// The most connections: a reader has one, and most systems grant a process 1,024 files.
 pub(crate) const CONNECTION_LIMITS: SlotLimits = SlotLimits {
@@ -50,7 +49,13 @@ pub(crate) fn router(clock: Clock) -> Router {
     };
     Router::new()
         .route(&format!("{MAILBOX_PATH}{{name}}"), get(read).put(leave))
-        .fallback(|| async { (StatusCode::NOT_FOUND, "this is a rendezvous of evenkeel\n") })
+        .fallback(|| async {
+            answer(
+                StatusCode::NOT_FOUND,
+                TEXT,
+                "this is a rendezvous of evenkeel\n",
+            )
+        })
         .with_state(Arc::new(rendezvous))
 }
 
@@ -65,12 +70,10 @@ async fn leave(
     }
     let sealed = match read_body(body, MAX_MESSAGE).await {
         Ok(sealed) => sealed,
-        Err(refused) => return refused.into_response(),
+        Err(error) => return error.answer(),
     };
-    // The body may be a piece of a larger buffer of the connection.
-    let sealed = Bytes::copy_from_slice(&sealed);
     let now = rendezvous.clock.now();
-    rendezvous.store().leave(now, source, name, sealed);
+    rendezvous.store().leave(now, source, name, sealed.into());
     rendezvous.news.notify_waiters();
     StatusCode::NO_CONTENT.into_response()
 }
@@ -122,5 +125,5 @@ fn is_name(name: &str) -> bool {
 }
 
 fn no_such_mailbox() -> Response {
-    (StatusCode::NOT_FOUND, "a mailbox has another name\n").into_response()
+    answer(StatusCode::NOT_FOUND, TEXT, "a mailbox has another name\n")
 }

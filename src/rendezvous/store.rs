@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use axum::body::Bytes;
 use tfrc::time::{Duration, Instant};
 
-use crate::page::slots::{SlotLimits, Slots};
+use crate::http::{SlotLimits, Slots};
 
 /// The time for which a message is kept: a person who pastes an invitation is waited for elsewhere.
 pub(super) const MESSAGE_LIFETIME: Duration = Duration::from_secs(300);

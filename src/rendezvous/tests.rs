@@ -2,7 +2,6 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::thread;
 
 use evenkeel_net::Clock;
 use evenkeel_secure::endpoint::Candidate;
@@ -12,23 +11,15 @@ use tfrc::time::Duration;
 
 use super::routes::MAX_MESSAGE;
 use super::*;
-use crate::page::server;
+use crate::http::HttpServer;
 
-/// Serves a rendezvous until the process ends.
-fn serve() -> SocketAddr {
+/// Serves a rendezvous until the server is dropped.
+fn serve() -> (HttpServer, SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.set_nonblocking(true).unwrap();
     let address = listener.local_addr().unwrap();
-    thread::spawn(move || {
-        let mut runtime = tokio::runtime::Builder::new_current_thread();
-        let runtime = runtime.enable_all().build().unwrap();
-        runtime.block_on(server::serve(
-            listener,
-            router(Clock::start()),
-            CONNECTION_LIMITS,
-        ))
-    });
-    address
+    let routes = router(Clock::start());
+    let server = HttpServer::start("rendezvous", listener, None, routes, CONNECTION_LIMITS);
+    (server.unwrap(), address)
 }
 
 /// Returns the status line and the rest of an answer.
@@ -74,7 +65,8 @@ fn wait(client: &RendezvousClient) -> MailboxEvent {
 
 #[test]
 fn reader_waits_for_what_a_writer_leaves() {
-    let url: RendezvousUrl = format!("http://{}", serve()).parse().unwrap();
+    let (_server, address) = serve();
+    let url: RendezvousUrl = format!("http://{address}").parse().unwrap();
     let (clock, made) = (Clock::start(), invitation());
     let reader = RendezvousClient::read(clock, &url, made.mailbox()).unwrap();
     let writer = RendezvousClient::write(clock, &url, made.mailbox()).unwrap();
@@ -90,7 +82,7 @@ fn reader_waits_for_what_a_writer_leaves() {
 
 #[test]
 fn foreign_bytes_in_the_mailbox_are_no_reply() {
-    let address = serve();
+    let (_server, address) = serve();
     let url: RendezvousUrl = format!("http://{address}").parse().unwrap();
     let (clock, made) = (Clock::start(), invitation());
     let path = format!("PUT {MAILBOX_PATH}{}", made.mailbox().name());
@@ -117,7 +109,7 @@ fn missing_rendezvous_is_reported_with_its_address() {
 
 #[test]
 fn absurd_requests_are_refused() {
-    let address = serve();
+    let (_server, address) = serve();
     let made = invitation();
     let mailbox = made.mailbox();
     let path = format!("{MAILBOX_PATH}{}", mailbox.name());

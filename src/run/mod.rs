@@ -14,6 +14,7 @@ mod snapshot;
 mod stall;
 mod summary;
 mod warning;
+mod web_session;
 
 use std::sync::Arc;
 
@@ -31,12 +32,15 @@ use crate::inputs::{self, Pictures};
 use crate::outputs::{self, NamedFile, Outputs};
 use crate::page::{Controls, PageInfo};
 use crate::stop::Stop;
+use crate::web::WebServerConfig;
 use crate::wiring::{self, Stream};
 
 pub(crate) use self::call_endpoint::Hearing;
 pub(crate) use self::call_process::CallProcessConfig;
+pub(crate) use self::connection::Connection;
 pub(crate) use self::monitor::LinkView;
 pub(crate) use self::warning::AwaitedReceiver;
+pub(crate) use self::web_session::{Trickled, WebPeer};
 
 /// A run that has begun. A command adds its own parts, and then [`watch`](Self::watch)es its ends.
 pub(crate) struct CallRun<'a> {
@@ -49,6 +53,8 @@ pub(crate) struct CallRun<'a> {
     pub(crate) controls: Option<Controls>,
     /// The receiver without which the run ends, if there is one.
     pub(crate) receiver: Option<AwaitedReceiver>,
+    /// The signalling by which browsers join the first end, if they may.
+    pub(crate) web: Option<WebServerConfig>,
 }
 
 /// Pictures to send, with their stream and their policy.
@@ -71,6 +77,7 @@ impl<'a> CallRun<'a> {
             link: None,
             controls: None,
             receiver: None,
+            web: None,
         })
     }
 
@@ -138,7 +145,13 @@ impl<'a> CallRun<'a> {
             Ok((end.name, CallProcess::start(end, surroundings)?))
         };
         let ends = ends.into_iter().enumerate().map(start);
-        let ends = ends.collect::<Result<_, Failure>>()?;
+        let ends = ends.collect::<Result<Vec<_>, Failure>>()?;
+        let web = self.web.map(|web| {
+            let connection = Arc::downgrade(&ends[0].1.connection);
+            web.start(connection, outputs.json_is_said())
+        });
+        // Browsers are served until the run is over.
+        let _web = web.transpose()?;
         // Replies come to standard input, unless pictures do.
         let reads_replies = invites && info.source != "-";
         let config = MonitorConfig {

@@ -259,7 +259,7 @@ impl Monitor {
                     }
                 }
             }
-            self.live.handle_words(peer.words());
+            self.live.handle_words(peer.words(), peer.is_connected());
         }
         if begins {
             self.begin(now);

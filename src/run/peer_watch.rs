@@ -5,7 +5,7 @@ use evenkeel_secure::invitation::{Invitation, Reply};
 use tfrc::time::{Duration, Instant};
 
 use crate::failure::Failure;
-use crate::meeting::{Encrypted, Join};
+use crate::meeting::{Encrypted, Join, PeerKind};
 
 /// The time allowed for an answer of a server or the inviter: a first check and two retransmissions (RFC 8489 §6.2.1).
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
@@ -44,6 +44,8 @@ pub(super) struct PeerWatch {
     /// The number of candidates that the rendezvous has.
     left: usize,
     words: Option<String>,
+    peer: PeerKind,
+    is_connected: bool,
 }
 
 impl PeerWatch {
@@ -58,12 +60,19 @@ impl PeerWatch {
             is_reply_said: false,
             left: 0,
             words: None,
+            peer: encrypted.peer,
+            is_connected: false,
         }
     }
 
     /// Returns the words that both ends show, once the connection is encrypted.
     pub(super) fn words(&self) -> Option<&str> {
         self.words.as_deref()
+    }
+
+    /// Returns true once the connection is encrypted, for as long as the peer has not left.
+    pub(super) fn is_connected(&self) -> bool {
+        self.is_connected
     }
 
     /// Takes what happened; returns the lines for a person.
@@ -81,10 +90,17 @@ impl PeerWatch {
             lines.push(PeerLine::Invitation(Box::new(invitation)));
         }
         if let Some(Join { addresses, .. }) = self.join.take_if(|join| join.timeout <= waited) {
-            lines.push(PeerLine::Lost(Failure::runtime(format!(
-                "nobody answers at {addresses}: the invitation is of a run that has ended or has its peer, or UDP does not pass; \
-                 ask for a new one"
-            ))));
+            let why = match self.peer {
+                PeerKind::MediaServer => format!(
+                    "the media server does not answer by UDP at {addresses}: a firewall is between, or it names addresses that are not \
+                     reached from here; look into its configuration"
+                ),
+                _ => format!(
+                    "nobody answers at {addresses}: the invitation is of a run that has ended or has its peer, or UDP does not pass; \
+                     ask for a new one"
+                ),
+            };
+            lines.push(PeerLine::Lost(Failure::runtime(why)));
         }
         let has_rendezvous = self.join.as_ref().map(|join| join.has_rendezvous);
         if has_rendezvous == Some(true) && is_due && self.left < self.candidates.len() {
@@ -95,7 +111,8 @@ impl PeerWatch {
             Some(true) => RENDEZVOUS_TIMEOUT,
             _ => ANSWER_TIMEOUT,
         };
-        if self.join.is_some() && waited >= patience && !self.is_reply_said {
+        let takes_reply = self.join.is_some() && self.peer == PeerKind::Evenkeel;
+        if takes_reply && waited >= patience && !self.is_reply_said {
             self.is_reply_said = true;
             lines.push(PeerLine::Note(format!(
                 "no answer yet; if the other end is behind a router, paste this line into its terminal: {}",
@@ -107,6 +124,30 @@ impl PeerWatch {
 
     fn follow(&mut self, event: SecureEvent) -> Option<PeerLine> {
         match event {
+            SecureEvent::Secured(_) if self.peer == PeerKind::Browser => {
+                self.is_connected = true;
+                let line = "a browser has joined, and the connection is encrypted";
+                Some(PeerLine::Encrypted(line.into()))
+            }
+            SecureEvent::Closed if self.peer == PeerKind::Browser => {
+                self.is_connected = false;
+                let line = "the browser has left; the next one may join";
+                Some(PeerLine::Note(line.into()))
+            }
+            SecureEvent::Failed(error) if self.peer == PeerKind::Browser => {
+                Some(PeerLine::Warning(format!(
+                    "a browser did not join, because its connection was not encrypted: {error}"
+                )))
+            }
+            SecureEvent::Secured(_) if self.peer == PeerKind::MediaServer => {
+                (self.join, self.is_connected) = (None, true);
+                let line = "encrypted as far as the media server, which sees the pictures";
+                Some(PeerLine::Encrypted(line.into()))
+            }
+            SecureEvent::Closed if self.peer == PeerKind::MediaServer => {
+                let line = "the media server has ended the session";
+                Some(PeerLine::Lost(Failure::runtime(line)))
+            }
             SecureEvent::LocalCandidate(candidate) => {
                 self.candidates.insert(0, candidate);
                 self.silent_servers = self.silent_servers.saturating_sub(1);
@@ -121,6 +162,7 @@ impl PeerWatch {
                     "encrypted; nobody listens if the other end shows the same words: {words}"
                 );
                 self.words = Some(words.to_string());
+                self.is_connected = true;
                 Some(PeerLine::Encrypted(line))
             }
             SecureEvent::PeerAddress(address) => {

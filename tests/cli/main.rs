@@ -6,6 +6,7 @@ mod files;
 mod invitations;
 mod lab;
 mod link;
+mod media_server;
 mod moved_peer;
 mod options;
 mod page;

@@ -88,6 +88,7 @@ fn start(cable: &Cable) -> [End; 2] {
             identity: identities[own].clone(),
             encrypts_extensions: true,
             role: [Role::Client, Role::Server][own],
+            controls: own == 0,
         };
         let end = Secure::new(clock.now(), clock.system_zero(), config, Talker::default());
         Driver::spawn(clock, socket, end).expect("a thread")

@@ -91,6 +91,16 @@ impl Identity {
         })
     }
 
+    /// Returns the certificate, in DER.
+    pub fn certificate(&self) -> &[u8] {
+        &self.certificate
+    }
+
+    /// Returns the private key, in DER (PKCS #8).
+    pub fn private_key(&self) -> &[u8] {
+        &self.private_key
+    }
+
     /// Returns the fingerprint by which a peer knows this end.
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of(&self.certificate)

@@ -174,6 +174,7 @@ impl Invitation {
             identity,
             encrypts_extensions: true,
             role: Role::Server,
+            controls: false,
         })
     }
 
@@ -193,6 +194,7 @@ impl Invitation {
             identity: self.joiner()?,
             encrypts_extensions: true,
             role: Role::Client,
+            controls: true,
         })
     }
 

@@ -159,7 +159,7 @@ impl Session {
         let transport = outbound.transport().to_bytes();
         let elements = [
             Element {
-                id: self.config.extension_id,
+                id: self.config.extension_id.unwrap_or_default(),
                 data: &timing,
             },
             Element {
@@ -167,7 +167,7 @@ impl Session {
                 data: &transport,
             },
         ];
-        let elements = &elements[..outbound.elements()];
+        let elements = &elements[outbound.elements()];
         let headers = header
             .emit_for(csrc, elements, buf)
             .ok_or(NotSent::BufferTooShort)?;

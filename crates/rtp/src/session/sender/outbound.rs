@@ -1,5 +1,7 @@
 //! The media that leaves to one receiver at a time.
 
+use std::ops::Range;
+
 use tfrc::time::{Duration, Instant};
 use tfrc::trace::Trace;
 use tfrc::trust::Receivable;
@@ -40,6 +42,8 @@ pub(in crate::session) struct Outbound {
     traps: ReceiverTraps,
     /// True if our socket marks packets, and the feedback format carries marks.
     is_ecn_capable: bool,
+    /// True if media has `rtt-sendts`.
+    has_timing: bool,
 }
 
 impl Outbound {
@@ -47,6 +51,7 @@ impl Outbound {
         now: Instant,
         config: SendConfig,
         ecn: bool,
+        has_timing: bool,
         random: &mut Random,
     ) -> Self {
         // A receiver whose report format carries no marks must get no ECN-capable packets.
@@ -69,6 +74,7 @@ impl Outbound {
             host: HostMemory::new(),
             traps: ReceiverTraps::new(random),
             is_ecn_capable: ecn && reads_marks,
+            has_timing,
             config,
         }
     }
@@ -78,16 +84,19 @@ impl Outbound {
         usize::try_from(self.config.packet_size.get()).unwrap_or(usize::MAX)
     }
 
-    /// Returns the number of header extension elements: `rtt-sendts`, and the transport-wide number if there is
-    /// one.
-    pub(in crate::session) fn elements(&self) -> usize {
-        1 + usize::from(self.numbering.has_transport())
+    /// Returns the header extension elements that a packet has, of `rtt-sendts` and the transport-wide number.
+    pub(in crate::session) fn elements(&self) -> Range<usize> {
+        usize::from(!self.has_timing)..1 + usize::from(self.numbering.has_transport())
     }
 
     /// Returns the length of a media packet before its payload: the fixed header and the extension.
     pub(in crate::session) fn headers_len(&self) -> usize {
         let transport = usize::from(self.numbering.has_transport()) * (1 + TransportSequence::LEN);
-        HEADER_LEN + (4 + 1 + RttSendTs::LEN + transport).next_multiple_of(4)
+        let timing = usize::from(self.has_timing) * (1 + RttSendTs::LEN);
+        match timing + transport {
+            0 => HEADER_LEN,
+            elements => HEADER_LEN + (4 + elements).next_multiple_of(4),
+        }
     }
 
     /// Returns the packets and bytes of payload sent, as a sender report counts them.

@@ -1,4 +1,4 @@
-//! Serves connections, with bounds on their number and on their idle time.
+//! Serves connections, in the clear or over TLS, with bounds on their number and on their idle time.
 
 use std::io::{self, IoSlice};
 use std::net::IpAddr;
@@ -7,8 +7,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use axum::body::{Body, Bytes, to_bytes};
-use axum::http::StatusCode;
 use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -16,7 +14,8 @@ use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::AbortHandle;
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Sleep, sleep, timeout};
+use tokio_rustls::TlsAcceptor;
 
 use super::slots::{SlotLimits, Slots};
 
@@ -29,31 +28,14 @@ const MAX_BUFFER: usize = 64 * 1_024;
 /// The time to wait when the system has no connection to give (no file descriptor left).
 const ACCEPT_RETRY: Duration = Duration::from_millis(200);
 
-/// The time within which a request's body must arrive.
-const BODY_TIMEOUT: Duration = Duration::from_secs(5);
-
 /// The host that a request comes from, an extension of each request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestSource(pub(crate) IpAddr);
 
-/// Returns the whole body of a request, or the status and the line of a refusal.
-pub(crate) async fn read_body(body: Body, max_len: usize) -> Result<Bytes, (StatusCode, String)> {
-    match tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, max_len)).await {
-        Ok(Ok(bytes)) => Ok(bytes),
-        Ok(Err(_)) => Err((
-            StatusCode::PAYLOAD_TOO_LARGE,
-            format!("at most {max_len} bytes\n"),
-        )),
-        Err(_) => Err((
-            StatusCode::REQUEST_TIMEOUT,
-            "the body did not arrive in time\n".into(),
-        )),
-    }
-}
-
 /// Serves for ever; returns the error that prevented the start.
-pub(crate) async fn serve(
+pub(super) async fn serve(
     listener: std::net::TcpListener,
+    tls: Option<TlsAcceptor>,
     router: Router,
     limits: SlotLimits,
 ) -> io::Error {
@@ -73,7 +55,7 @@ pub(crate) async fn serve(
                 };
                 let source = RequestSource(address.ip());
                 let router = router.clone().layer(Extension(source));
-                let task = tokio::spawn(converse(stream, router, place));
+                let task = tokio::spawn(converse(stream, tls.clone(), router, place));
                 let evicted = connections
                     .lock()
                     .add(id, address.ip(), task.abort_handle());
@@ -110,20 +92,32 @@ impl Drop for Place {
 }
 
 /// Serves one connection to its end.
-async fn converse(stream: TcpStream, router: Router, place: Place) {
+async fn converse(stream: TcpStream, tls: Option<TlsAcceptor>, router: Router, place: Place) {
     // Latency is better without Nagle's delay, but the page also works with it.
     let _ = stream.set_nodelay(true);
-    let io = TokioIo::new(Impatient {
+    let stream = Impatient {
         stream,
         place,
         stall: None,
-    });
+    };
+    match tls {
+        None => answer_requests(stream, router).await,
+        Some(tls) => {
+            // The handshake is part of the request's head.
+            if let Ok(Ok(stream)) = timeout(HEADER_TIMEOUT, tls.accept(stream)).await {
+                answer_requests(stream, router).await;
+            }
+        }
+    }
+}
+
+async fn answer_requests(stream: impl AsyncRead + AsyncWrite + Unpin, router: Router) {
     // A viewer that leaves or breaks the protocol ends only its own connection, which is no error.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIMEOUT)
         .max_buf_size(MAX_BUFFER)
-        .serve_connection(io, TowerToHyperService::new(router))
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
         .await;
 }
 

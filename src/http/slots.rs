@@ -58,7 +58,7 @@ impl<T> Slots<T> {
     }
 
     /// Records that a connection has been sent bytes of an answer.
-    pub(super) fn answer(&mut self, id: u64) {
+    pub(crate) fn answer(&mut self, id: u64) {
         let slot = take(&mut self.idle, |slot| slot.id == id)
             .or_else(|| take(&mut self.answered, |slot| slot.id == id));
         self.answered.extend(slot);
