@@ -20,6 +20,7 @@ use super::call_endpoint::{CallEndpoint, Hearing};
 use super::capture::{Capture, CaptureError, Coded};
 use super::connection::Connection;
 use super::display::Display;
+use super::network_watch::NetworkWatch;
 use super::peer_watch::PeerWatch;
 use super::reference::References;
 use super::stall::{Given, Stalls};
@@ -77,6 +78,8 @@ pub(crate) struct CallProcess {
     pub(crate) stalls: Stalls,
     /// The watch of a connection that is encrypted.
     pub(super) peer: Option<PeerWatch>,
+    /// The watch of this end's network, if the connection can follow a change of it.
+    pub(super) network: Option<NetworkWatch>,
     clock: Clock,
     stop: Stop,
     capture: Option<JoinHandle<Result<(), CaptureError>>>,
@@ -95,13 +98,21 @@ impl CallProcess {
         let (session, policy, payloads) = (config.session, config.policy, config.stream.payloads);
         let make_call = move |now| Call::new(now, session.clone(), policy, payloads.clone());
         let (endpoint, outlets) = CallEndpoint::new(make_call(clock.now()), config.hearing);
-        let (connection, peer) = match config.encrypted {
-            None => (Connection::plain(endpoint), None),
+        let (connection, peer, network) = match config.encrypted {
+            None => (Connection::plain(endpoint), None, None),
             Some(mut encrypted) => {
-                let peer = PeerWatch::new(clock.now(), &mut encrypted);
-                let config = encrypted.config;
-                let connection = Connection::secure(&clock, config, endpoint, Box::new(make_call));
-                (connection, Some(peer))
+                let awaits_next = encrypted.invitation.is_some();
+                let (now, local) = (clock.now(), config.socket.local_address());
+                let network = NetworkWatch::new(now, local, &encrypted.config.candidates);
+                let peer = PeerWatch::new(now, &mut encrypted);
+                let connection = Connection::secure(
+                    (now, clock.system_zero()),
+                    encrypted.config,
+                    awaits_next,
+                    endpoint,
+                    Box::new(make_call),
+                );
+                (connection, Some(peer), network)
             }
         };
         let connection =
@@ -156,6 +167,7 @@ impl CallProcess {
             shown,
             stalls,
             peer,
+            network,
             clock,
             stop: surroundings.stop,
             capture,
@@ -170,14 +182,12 @@ impl CallProcess {
             || self.display.as_ref().is_some_and(JoinHandle::is_finished)
     }
 
-    /// Sends BYE and ends every thread. The first failure is the error.
+    /// Says goodbye to the peer and ends every thread. The first failure is the error.
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
         self.stop.ask();
         let captured = self.join_capture();
         // An endpoint whose thread has died sends no BYE; the call to stop it reports that it died.
-        let _ = self
-            .connection
-            .call(|connection, now| connection.endpoint().call.close(now));
+        let _ = self.connection.call(Connection::close);
         // The capturing thread holds no handle of its own, so this is the last one: the endpoint's thread ends, and
         // with it the channel that the display waits on.
         let stopped =

@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 
 use evenkeel_media::call::Call;
-use evenkeel_net::Clock;
 use evenkeel_rtp::endpoint::{Datagram, Endpoint, Reason, Transmit};
 use evenkeel_secure::endpoint::{Candidate, Secure, SecureConfig, SecureEvent};
 use tfrc::time::Instant;
@@ -30,8 +29,22 @@ enum Way {
     Secure {
         secure: Box<Secure<CallEndpoint>>,
         make_call: MakeCall,
+        /// True if the next peer is awaited where one did not prove who it is.
+        awaits_next: bool,
         is_open: bool,
+        ending: Ending,
     },
+}
+
+/// The end of an encrypted connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    /// The connection goes on.
+    None,
+    /// The call says goodbye, and the connection after it.
+    Asked,
+    /// Everything is said.
+    Said,
 }
 
 impl Connection {
@@ -44,19 +57,23 @@ impl Connection {
         }
     }
 
-    /// Creates a connection that opens once the peer has proved who it is.
+    /// Creates a connection that opens once the peer has proved who it is. `zero` is the time of the system at
+    /// [`Instant::ZERO`], and `awaits_next` says that a peer who fails to do so gives way to the next one.
     pub(crate) fn secure(
-        clock: &Clock,
+        (now, zero): (Instant, std::time::Instant),
         config: SecureConfig,
+        awaits_next: bool,
         endpoint: CallEndpoint,
         make_call: MakeCall,
     ) -> Self {
-        let secure = Secure::new(clock.now(), clock.system_zero(), config, endpoint);
+        let secure = Secure::new(now, zero, config, endpoint);
         Self {
             way: Way::Secure {
                 secure: Box::new(secure),
                 make_call,
+                awaits_next,
                 is_open: false,
+                ending: Ending::None,
             },
             session: None,
             events: VecDeque::new(),
@@ -77,6 +94,22 @@ impl Connection {
             Way::Plain(_) => true,
             Way::Secure { is_open, .. } => *is_open,
         }
+    }
+
+    /// Ends the call, and the encrypted connection after the call's last packet.
+    pub(crate) fn close(&mut self, now: Instant) {
+        self.endpoint().call.close(now);
+        if let Way::Secure { ending, .. } = &mut self.way {
+            *ending = Ending::Asked;
+        }
+    }
+
+    /// Looks for the peer from other addresses of this end, whose network changed.
+    pub(crate) fn change_addresses(&mut self, now: Instant, candidates: Vec<Candidate>) {
+        if let Way::Secure { secure, .. } = &mut self.way {
+            secure.change_addresses(now, candidates);
+        }
+        self.follow(now);
     }
 
     /// Adds addresses of the peer, which its reply has.
@@ -192,7 +225,9 @@ impl Connection {
         let Way::Secure {
             secure,
             make_call,
+            awaits_next,
             is_open,
+            ..
         } = &mut self.way
         else {
             return;
@@ -204,6 +239,7 @@ impl Connection {
                     secure.inner_mut().call = make_call(now);
                     *is_open = true;
                 }
+                SecureEvent::Failed(_) if *awaits_next && !*is_open => secure.forget_peer(now),
                 SecureEvent::Closed | SecureEvent::Failed(_) => {
                     *is_open = false;
                     has_left = self.session.is_some();
@@ -244,7 +280,15 @@ impl Endpoint for Connection {
     fn poll_transmit(&mut self, now: Instant, buf: &mut [u8]) -> Option<Transmit> {
         match &mut self.way {
             Way::Plain(endpoint) => endpoint.poll_transmit(now, buf),
-            Way::Secure { secure, .. } => secure.poll_transmit(now, buf),
+            Way::Secure { secure, ending, .. } => {
+                let transmit = secure.poll_transmit(now, buf);
+                if transmit.is_some() || *ending != Ending::Asked {
+                    return transmit;
+                }
+                *ending = Ending::Said;
+                secure.close(now);
+                secure.poll_transmit(now, buf)
+            }
         }
     }
 
@@ -259,3 +303,6 @@ impl Endpoint for Connection {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -159,6 +159,11 @@ impl Live {
         }
     }
 
+    /// Records that the peer has ended an encrypted call.
+    pub(super) fn handle_peer_left(&mut self) {
+        self.phase = SenderState::PeerGone;
+    }
+
     /// Records the line by which the other end joins.
     pub(super) fn handle_invitation(&mut self, line: String) {
         self.invitation = Some(line);

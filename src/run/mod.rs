@@ -7,6 +7,7 @@ mod connection;
 mod display;
 mod live;
 mod monitor;
+mod network_watch;
 mod peer_watch;
 mod reference;
 mod replies;

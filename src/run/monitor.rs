@@ -227,42 +227,56 @@ impl Monitor {
                 )),
             }
         }
-        let mut begins = false;
+        let mut lines = Vec::new();
         for (_, end) in &mut self.ends {
             let Some(peer) = &mut end.peer else {
                 continue;
             };
+            let list = |local| meeting::candidates(local).unwrap_or_default();
+            let network = end.network.as_mut();
+            if let Some(candidates) = network.and_then(|network| network.poll(now, list)) {
+                end.connection
+                    .post(|connection, now| connection.change_addresses(now, candidates))
+                    .map_err(Failure::runtime)?;
+            }
             let events = end
                 .connection
                 .call(|connection, _| connection.take_events());
-            for line in peer.poll(now, events.map_err(Failure::runtime)?) {
-                match line {
-                    PeerLine::Note(text) => failure::say(text),
-                    PeerLine::Invitation(invitation) => {
-                        meeting::print(&invitation, self.config.outputs.json_is_said())?;
-                        self.live.handle_invitation(meeting::joining(&invitation));
-                    }
-                    PeerLine::Reply(reply) => {
-                        if let Some(rendezvous) = &self.config.rendezvous {
-                            rendezvous.leave(reply);
-                        }
-                    }
-                    PeerLine::Encrypted(text) => {
-                        failure::say(text);
-                        self.config.rendezvous = None;
-                        begins = true;
-                    }
-                    PeerLine::Warning(text) => failure::warn(text),
-                    PeerLine::Lost(why) => {
-                        failure::keep(why.to_string());
-                        self.lost = Some(why);
-                    }
-                }
-            }
+            lines.extend(peer.poll(now, events.map_err(Failure::runtime)?));
             self.live.handle_words(peer.words(), peer.is_connected());
         }
-        if begins {
-            self.begin(now);
+        lines
+            .into_iter()
+            .try_for_each(|line| self.handle_peer(now, line))
+    }
+
+    /// Handles a change of an encrypted connection.
+    fn handle_peer(&mut self, now: Instant, line: PeerLine) -> Result<(), Failure> {
+        match line {
+            PeerLine::Note(text) => failure::say(text),
+            PeerLine::Invitation(invitation) => {
+                meeting::print(&invitation, self.config.outputs.json_is_said())?;
+                self.live.handle_invitation(meeting::joining(&invitation));
+            }
+            PeerLine::Reply(reply) => {
+                if let Some(rendezvous) = &self.config.rendezvous {
+                    rendezvous.leave(reply);
+                }
+            }
+            PeerLine::Encrypted(text) => {
+                failure::say(text);
+                self.config.rendezvous = None;
+                self.begin(now);
+            }
+            PeerLine::Warning(text) => failure::warn(text),
+            PeerLine::Left(text) => {
+                failure::say(text);
+                self.live.handle_peer_left();
+            }
+            PeerLine::Lost(why) => {
+                failure::keep(why.to_string());
+                self.lost = Some(why);
+            }
         }
         Ok(())
     }
@@ -350,34 +364,4 @@ impl Monitor {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use evenkeel_media::event::{Event, EventKind as MediaEvent};
-    use evenkeel_rtp::session;
-
-    /// Of a two-way call through a link, frames and rates of one direction count; a peer may leave at either end.
-    #[test]
-    fn figures_of_two_ends_are_those_of_one_stream() {
-        let at = Instant::ZERO;
-        let media = |kind| CallEvent::Media(Event { at, kind });
-        let timestamp = 0;
-        let sent = media(MediaEvent::Sent {
-            timestamp,
-            age: Duration::ZERO,
-        });
-        let completed = media(MediaEvent::Completed {
-            timestamp,
-            late: false,
-        });
-        let left = CallEvent::Session(session::Event {
-            at,
-            kind: SessionEvent::PeerLeft,
-        });
-        let [first, last, alone] = [(true, false), (false, true), (true, true)]
-            .map(|(is_first, is_last)| Place { is_first, is_last });
-        let counted = |place: Place| [&sent, &completed, &left].map(|event| place.counts(event));
-        assert_eq!(counted(first), [true, false, true]);
-        assert_eq!(counted(last), [false, true, true]);
-        assert_eq!(counted(alone), [true; 3]);
-    }
-}
+mod tests;

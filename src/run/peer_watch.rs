@@ -25,6 +25,8 @@ pub(super) enum PeerLine {
     Encrypted(String),
     /// A line about something wrong.
     Warning(String),
+    /// The peer has ended the call.
+    Left(String),
     /// The reason for which the run ends.
     Lost(Failure),
 }
@@ -34,8 +36,10 @@ pub(super) struct PeerWatch {
     since: Instant,
     /// The local candidates, server-reflexive and relayed ones first.
     candidates: Vec<Candidate>,
-    /// The number of servers that have not answered.
-    silent_servers: usize,
+    /// True once the servers have reported all that they have.
+    has_gathered: bool,
+    /// True if this end invites: whoever fails to prove that it is the guest is forgotten.
+    invites: bool,
     /// The invitation, until it is said.
     invitation: Option<Invitation>,
     /// What an end that was invited waits for, until the inviter answers.
@@ -54,7 +58,8 @@ impl PeerWatch {
         Self {
             since: now,
             candidates: encrypted.config.candidates.clone(),
-            silent_servers: encrypted.config.servers.len(),
+            has_gathered: false,
+            invites: encrypted.invitation.is_some(),
             invitation: encrypted.invitation.take(),
             join: encrypted.join.take(),
             is_reply_said: false,
@@ -84,7 +89,7 @@ impl PeerWatch {
         let lines = events.into_iter().filter_map(|event| self.follow(event));
         let mut lines: Vec<_> = lines.collect();
         let waited = now.saturating_since(self.since);
-        let is_due = self.silent_servers == 0 || waited >= ANSWER_TIMEOUT;
+        let is_due = self.has_gathered || waited >= ANSWER_TIMEOUT;
         if let Some(invitation) = self.invitation.take_if(|_| is_due) {
             let invitation = invitation.at(&self.candidates);
             lines.push(PeerLine::Invitation(Box::new(invitation)));
@@ -150,7 +155,10 @@ impl PeerWatch {
             }
             SecureEvent::LocalCandidate(candidate) => {
                 self.candidates.insert(0, candidate);
-                self.silent_servers = self.silent_servers.saturating_sub(1);
+                None
+            }
+            SecureEvent::Gathered => {
+                self.has_gathered = true;
                 None
             }
             SecureEvent::NoRelay(server) => Some(PeerLine::Warning(format!(
@@ -172,10 +180,99 @@ impl PeerWatch {
             SecureEvent::Disconnected if self.words.is_some() => Some(PeerLine::Warning(
                 "the peer does not answer: it is looked for on, at each of its addresses".into(),
             )),
+            SecureEvent::Failed(error) if self.invites && self.words.is_none() => {
+                Some(PeerLine::Warning(format!(
+                    "a guest did not prove to have the invitation, and is forgotten: {error}; the invitation stays good"
+                )))
+            }
             SecureEvent::Failed(error) => Some(PeerLine::Lost(Failure::runtime(format!(
-                "the connection is not encrypted, and nothing is sent: {error}"
+                "the connection is not encrypted, and nothing is sent: {error}; an invitation serves one guest, once: if it was \
+                 used before, ask for a new one"
             )))),
+            SecureEvent::Closed => Some(PeerLine::Left(
+                "the other end has left; an invitation serves one guest, once: start the inviting end again for a new one"
+                    .into(),
+            )),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::SocketAddr;
+    use std::time::UNIX_EPOCH;
+
+    use evenkeel_secure::dtls::DtlsError;
+    use evenkeel_secure::identity::Identity;
+    use evenkeel_secure::invitation::Purpose;
+
+    fn inviter() -> PeerWatch {
+        let identity = Identity::generate(UNIX_EPOCH + Duration::from_secs(1_800_000_000));
+        let identity = identity.expect("random numbers");
+        let invitation = Invitation::new(Purpose::Call, &identity).expect("random numbers");
+        let mut encrypted = Encrypted {
+            config: invitation.for_inviter(identity, Vec::new()).expect("a key"),
+            invitation: Some(invitation),
+            join: None,
+        };
+        PeerWatch::new(Instant::ZERO, &mut encrypted)
+    }
+
+    fn address(host: u8) -> SocketAddr {
+        SocketAddr::from(([192, 0, 2, host], 5_004))
+    }
+
+    /// Returns the addresses of the invitation that the watch gives out now, if it does.
+    fn invited(
+        watch: &mut PeerWatch,
+        at: Duration,
+        event: Option<SecureEvent>,
+    ) -> Option<Vec<SocketAddr>> {
+        let lines = watch.poll(Instant::ZERO + at, event);
+        lines.into_iter().find_map(|line| match line {
+            PeerLine::Invitation(invitation) => Some(invitation.addresses().collect()),
+            _ => None,
+        })
+    }
+
+    /// A relay gives two addresses, and the second one takes longer.
+    #[test]
+    fn invitation_waits_for_all_addresses_of_a_server() {
+        let found = [
+            Candidate::server_reflexive(address(1), address(9), "udp"),
+            Candidate::relayed(address(2), address(9), "udp"),
+        ];
+        let found = found.map(|found| SecureEvent::LocalCandidate(found.expect("an address")));
+        let [reflexive, relayed] = found;
+        let mut watch = inviter();
+        let soon = Duration::from_millis(100);
+        assert_eq!(invited(&mut watch, soon, Some(reflexive.clone())), None);
+        assert_eq!(invited(&mut watch, 2 * soon, Some(relayed)), None);
+        let gathered = invited(&mut watch, 3 * soon, Some(SecureEvent::Gathered));
+        assert_eq!(gathered, Some(vec![address(2), address(1)]));
+        // A server that does not answer holds nobody up.
+        let mut watch = inviter();
+        assert_eq!(invited(&mut watch, soon, Some(reflexive)), None);
+        let late = invited(&mut watch, ANSWER_TIMEOUT, None);
+        assert_eq!(late, Some(vec![address(1)]));
+    }
+
+    #[test]
+    fn inviter_goes_on_after_a_failed_guest() {
+        let failed = || SecureEvent::Failed(DtlsError::NoProfile);
+        let mut watch = inviter();
+        let lines = watch.poll(Instant::ZERO, [failed()]);
+        assert!(matches!(lines[..], [PeerLine::Warning(_)]));
+        watch.invites = false;
+        let lines = watch.poll(Instant::ZERO, [failed()]);
+        assert!(matches!(lines[..], [PeerLine::Lost(_)]));
+    }
+
+    #[test]
+    fn person_hears_that_the_peer_left() {
+        let lines = inviter().poll(Instant::ZERO, [SecureEvent::Closed]);
+        assert!(matches!(&lines[..], [PeerLine::Left(text)] if text.contains("new one")));
     }
 }

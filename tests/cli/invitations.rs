@@ -58,6 +58,7 @@ fn meet(first: &str, second: &str) {
         assert_eq!(output.status.code(), Some(0), "{end}: {said}");
     }
     let [one, other] = [&invited, &joined].map(|output| text(&output.stderr));
+    assert!(one.contains("the other end has left"), "{one}");
     let words = words_of(&one).unwrap_or_default();
     assert_eq!(words.split(' ').count(), 4, "{one}");
     assert_eq!(Some(words), words_of(&other), "{other}");

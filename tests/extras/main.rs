@@ -14,6 +14,7 @@ mod hdtv;
 mod interop;
 mod link;
 mod link_faults;
+mod moves;
 mod namespaces;
 mod nats;
 mod perf;

@@ -123,7 +123,7 @@ impl<E: Endpoint> Secure<E> {
         if was_known {
             return;
         }
-        // The peer may be behind a NAT that lets no check of its own pass.
+        // The next check of the peer may come three seconds later.
         if self.admit(now, source) == Admission::New
             && let Ok(candidate) = Candidate::server_reflexive(source, source, "udp")
         {

@@ -167,3 +167,59 @@ impl MediaPath {
         self.proposal = None;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(host: u8) -> IcePath {
+        IcePath {
+            source: SocketAddr::from(([192, 0, 2, 1], 5_000)),
+            destination: SocketAddr::from(([198, 51, 100, host], 5_000)),
+        }
+    }
+
+    /// Returns a path that the peer has proved, last at ten seconds.
+    fn proved() -> MediaPath {
+        let now = Instant::from_secs(10);
+        let mut media = MediaPath::default();
+        assert!(media.propose(now, path(1)));
+        assert!(!media.handle_authentic(now, path(1), true));
+        media
+    }
+
+    #[test]
+    fn peer_that_moved_is_followed_after_silence() {
+        let soon = Instant::from_millis(10_499);
+        let late = Instant::from_millis(10_500);
+        let mut media = proved();
+        assert!(!media.handle_authentic(soon, path(2), true));
+        assert!(!media.handle_authentic(late, path(2), false), "no check");
+        assert!(media.handle_authentic(late, path(2), true));
+        assert_eq!(media.current(), Some(path(2)));
+    }
+
+    #[test]
+    fn proposed_path_waits_for_proof() {
+        let now = Instant::from_secs(11);
+        let mut media = proved();
+        assert!(!media.propose(now, path(2)));
+        assert_eq!(media.poll_probe(now), Some(path(2)));
+        assert_eq!(media.poll_probe(now), None);
+        assert_eq!(media.timeout(), Some(now + PROBE_INTERVAL));
+        assert_eq!(media.current(), Some(path(1)));
+        assert!(media.handle_authentic(now, path(2), false));
+        assert_eq!(media.current(), Some(path(2)));
+        assert_eq!(media.poll_probe(now + PROBE_INTERVAL), None);
+    }
+
+    #[test]
+    fn answers_keep_consent() {
+        let mut media = proved();
+        media.handle_answer(Instant::from_secs(20), path(1));
+        media.handle_answer(Instant::from_secs(30), path(2));
+        assert!(!media.expire(Instant::from_secs(49)));
+        assert!(media.expire(Instant::from_secs(50)));
+        assert_eq!((media.current(), media.timeout()), (None, None));
+    }
+}

@@ -58,9 +58,14 @@ impl Binding {
         self.timeout
     }
 
+    /// Returns the address of the socket from which the server is asked.
+    pub(super) fn base(&self) -> SocketAddr {
+        self.agent.local_addr()
+    }
+
     /// Returns what the server said of this end's address.
     pub(super) fn candidate(&self) -> Option<Candidate> {
-        Candidate::server_reflexive(self.mapped?, self.agent.local_addr(), "udp").ok()
+        Candidate::server_reflexive(self.mapped?, self.base(), "udp").ok()
     }
 
     /// Returns true if the server has answered, or was given up once.

@@ -98,12 +98,23 @@ impl Gathering {
         gathering
     }
 
-    /// Asks anew if the addresses of the socket have changed, and otherwise gives out again what was found.
-    pub(crate) fn restart(&mut self, now: Instant, bases: Vec<SocketAddr>) {
-        if bases != self.bases {
+    /// Asks anew if the addresses from which the servers were asked have changed, and otherwise gives out again what was found.
+    pub(crate) fn restart(&mut self, now: Instant, mut bases: Vec<SocketAddr>) {
+        // Paths are known by the first address of a family.
+        bases.sort_by_key(|base| !self.bases.contains(base));
+        let is_good = |server: &IceServer| {
+            let mut bindings = self.bindings.iter();
+            let binding = bindings.find(|binding| binding.server == server.address);
+            match binding {
+                Some(binding) => bases.contains(&binding.base()),
+                None => base(&bases, server.address).is_none(),
+            }
+        };
+        if !self.servers.iter().all(is_good) {
             *self = Self::new(now, bases, std::mem::take(&mut self.servers));
             return;
         }
+        self.bases = bases;
         let reflexive = self.bindings.iter().filter_map(Binding::candidate);
         let relayed = self.relays.iter().filter_map(Relay::candidate);
         self.output.candidates = reflexive.chain(relayed).collect();

@@ -143,6 +143,24 @@ fn gathering_is_complete_when_the_relay_is() {
     assert!(gathering.is_complete(), "the relay was given up");
 }
 
+/// Only an address from which a server was asked makes what the server said worthless.
+#[test]
+fn servers_are_asked_anew_from_a_new_address() {
+    let now = Instant::ZERO;
+    let mut gathering = gathering(None);
+    let request = sent(&mut gathering).remove(0);
+    gathering.handle_datagram(now, address(SERVER), &answer(&request, address(MAPPED)));
+    gathering.output().candidates.clear();
+    let kept = vec![address("10.0.0.1:5000"), address("192.168.1.2:5000")];
+    gathering.restart(now, kept);
+    gathering.handle_timeout(now);
+    assert_eq!(gathering.output().candidates.len(), 1);
+    assert!(sent(&mut gathering).is_empty());
+    gathering.restart(now, vec![address("10.0.0.1:5000")]);
+    gathering.handle_timeout(now);
+    assert_eq!(sent(&mut gathering).len(), 1);
+}
+
 #[test]
 fn gathering_without_servers_is_complete() {
     let base = address("192.168.1.2:5000");

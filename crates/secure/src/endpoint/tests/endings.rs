@@ -112,3 +112,20 @@ fn forged_records_end_no_secured_connection() {
     }
     assert!((0..2).all(|end| world.heard(end).len() > 170));
 }
+
+/// The guest's next process has the same secret, as anyone has who reads the line later.
+#[test]
+fn guest_that_begins_again_finds_the_invitation_used() {
+    let mut world = World::new(None);
+    world.run(Duration::from_secs(2), pass);
+    let heard = world.heard(1).len();
+    world.restart(0);
+    world.events[0].clear();
+    world.run(Duration::from_secs(60), pass);
+    assert!(!world.events[0].iter().any(is_secured));
+    assert!(world.events[0].iter().any(has_failed));
+    let secured = world.events[1].iter().filter(|event| is_secured(event));
+    assert_eq!(secured.count(), 1);
+    // What was under way arrives.
+    assert!(world.heard(1).len() <= heard + 2);
+}

@@ -24,14 +24,18 @@ fn secured() -> World {
     world
 }
 
-/// The peer's socket has another address from one packet to the next, as when a phone leaves its Wi-Fi. Nobody says so.
+/// The peer's socket has another address from one packet to the next, as when a phone leaves its Wi-Fi. Nobody says so, and the
+/// next check may be three seconds away.
 #[test]
-fn call_goes_on_within_five_seconds_of_a_move() {
+fn call_goes_on_within_a_second_of_a_move() {
     for mover in 0..2 {
-        let mut world = secured();
-        world.addresses[mover] = address("192.0.2.200:7000");
-        world.run(Duration::from_secs(4), pass);
-        assert!(is_talking(&mut world), "end {mover}");
+        for steps in 0..6 {
+            let mut world = secured();
+            world.run(steps * Duration::from_millis(500), pass);
+            world.addresses[mover] = address("192.0.2.200:7000");
+            world.run(Duration::from_secs(1), pass);
+            assert!(is_talking(&mut world), "end {mover}, {steps}");
+        }
     }
 }
 
