@@ -240,6 +240,9 @@ impl Monitor {
                     }
                 }
             }
+            if peer.has_no_browser() {
+                end.stalls.handle_peer_left();
+            }
             self.live.handle_words(peer.words(), peer.is_connected());
         }
         if begins {

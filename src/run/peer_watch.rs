@@ -68,6 +68,11 @@ impl PeerWatch {
         self.is_connected
     }
 
+    /// Returns true if browsers join, and none is there.
+    pub(super) fn has_no_browser(&self) -> bool {
+        self.is_for_browsers && !self.is_connected
+    }
+
     /// Takes what happened; returns the lines for a person.
     pub(super) fn poll(
         &mut self,
