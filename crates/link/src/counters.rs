@@ -53,19 +53,19 @@ pub struct Counters {
 #[repr(C)]
 pub(crate) struct LinkCounters {
     received: Count,
-    held: Held,
+    occupancy: Occupancy,
     rare: Option<Box<RareCounters>>,
 }
 
 /// What the link holds, which is bounded so that half the width counts it: the books then take half a cache
 /// line.
 #[derive(Clone, Copy, Debug, Default)]
-struct Held {
+struct Occupancy {
     packets: u32,
     bytes: u32,
 }
 
-impl Held {
+impl Occupancy {
     fn add(&mut self, size: Bytes) {
         self.packets += 1;
         self.bytes += size.get() as u32;
@@ -99,8 +99,8 @@ impl LinkCounters {
     #[inline]
     pub(crate) fn held(&self) -> Count {
         Count {
-            packets: self.held.packets.into(),
-            bytes: Bytes::new(self.held.bytes.into()),
+            packets: self.occupancy.packets.into(),
+            bytes: Bytes::new(self.occupancy.bytes.into()),
         }
     }
 
@@ -150,7 +150,7 @@ impl LinkCounters {
     /// A packet that has arrived is lost by the path.
     pub(crate) fn lost(&mut self, at: Instant, size: Bytes, packet: u64) {
         self.rare().lost.add(size);
-        self.note(|| Event::Dropped {
+        self.record(|| Event::Dropped {
             at,
             size,
             reason: DropReason::Loss,
@@ -161,7 +161,7 @@ impl LinkCounters {
     /// A packet that has arrived is not taken in.
     pub(crate) fn refused(&mut self, at: Instant, size: Bytes, reason: DropReason, packet: u64) {
         self.rare().dropped.add(size);
-        self.note(|| Event::Dropped {
+        self.record(|| Event::Dropped {
             at,
             size,
             reason,
@@ -177,24 +177,24 @@ impl LinkCounters {
     /// What [`LinkCounters::admitted`] does, where no events are kept.
     #[inline]
     pub(crate) fn take_in(&mut self, size: Bytes) {
-        self.held.add(size);
+        self.occupancy.add(size);
     }
 
     /// A packet that has arrived is taken in.
     pub(crate) fn admitted(&mut self, at: Instant, size: Bytes, backlog: Bytes) {
-        self.held.add(size);
-        self.note(|| Event::Enqueued { at, size, backlog });
+        self.occupancy.add(size);
+        self.record(|| Event::Enqueued { at, size, backlog });
     }
 
     /// A packet that was taken in is dropped from the queue.
     pub(crate) fn dropped(&mut self, at: Instant, size: Bytes, reason: DropReason, packet: u64) {
-        self.held.remove(size);
+        self.occupancy.remove(size);
         self.refused(at, size, reason, packet);
     }
 
     pub(crate) fn marked(&mut self, at: Instant, size: Bytes) {
         self.rare().marked.add(size);
-        self.note(|| Event::Marked { at, size });
+        self.record(|| Event::Marked { at, size });
     }
 
     /// A packet is on the wire, which it waited for since its `arrival`.
@@ -217,16 +217,16 @@ impl LinkCounters {
 
     pub(crate) fn duplicated(&mut self, size: Bytes) {
         self.rare().duplicated.add(size);
-        self.held.add(size);
+        self.occupancy.add(size);
     }
 
     #[inline]
     pub(crate) fn delivered(&mut self, size: Bytes) {
-        self.held.remove(size);
+        self.occupancy.remove(size);
     }
 
     #[inline]
-    pub(crate) fn note(&mut self, event: impl FnOnce() -> Event) {
+    pub(crate) fn record(&mut self, event: impl FnOnce() -> Event) {
         if let Some(events) = self.events() {
             events.push(event());
         }

@@ -332,7 +332,7 @@ impl<P: Packet> Link<P> {
     fn rate_changed(&mut self, at: Instant) {
         let rate = self.wire.rate();
         self.queue.set_rate(rate);
-        self.counters.note(|| Event::RateChanged { at, rate });
+        self.counters.record(|| Event::RateChanged { at, rate });
         self.on_wire_changed();
         // The rest of the packet on the wire may take no time now.
         self.advance(at);

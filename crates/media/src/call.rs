@@ -239,13 +239,13 @@ impl Call {
                 }
                 _ => {}
             }
-            self.note(CallEvent::Session(event));
+            self.push_event(CallEvent::Session(event));
         }
         while let Some(event) = self.sender.as_mut().and_then(SendingSide::poll_event) {
-            self.note(CallEvent::Media(event));
+            self.push_event(CallEvent::Media(event));
         }
         while let Some(event) = self.receiver.as_mut().and_then(ReceivingSide::poll_event) {
-            self.note(CallEvent::Media(event));
+            self.push_event(CallEvent::Media(event));
         }
     }
 
@@ -265,7 +265,7 @@ impl Call {
         }
     }
 
-    fn note(&mut self, event: CallEvent) {
+    fn push_event(&mut self, event: CallEvent) {
         if self.events.len() == MAX_EVENTS {
             self.events.pop_front();
         }

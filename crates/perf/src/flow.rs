@@ -12,7 +12,7 @@ use tfrc::time::{Duration, Instant};
 use tfrc::units::Bytes;
 
 use crate::count::Count;
-use crate::limit::{Held, Limit};
+use crate::limit::{Limit, RateLimited};
 use crate::terms::{Mode, Terms};
 
 /// The first of the dynamic payload types (RFC 3551 §6): the payload means nothing.
@@ -29,7 +29,7 @@ pub struct FlowState {
     /// What its sender knows of the path, or knew when it stopped; `None` at a side that only receives.
     pub path: Option<Path>,
     /// What it sent while its stated rate alone held it back, if it has one.
-    pub held: Option<Held>,
+    pub held: Option<RateLimited>,
 }
 
 /// What the flows of one test have in common, beside its terms.

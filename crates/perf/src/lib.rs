@@ -34,6 +34,6 @@ pub use client::{Client, ClientConfig, ClientError, Phase};
 pub use count::Count;
 pub use flow::FlowState;
 pub use flows::FlowEvent;
-pub use limit::Held;
+pub use limit::RateLimited;
 pub use server::{Server, ServerConfig, ServerEvent, ServerEventKind};
 pub use terms::{Direction, Limits, Mode, Refusal, ReportTiming, Terms};

@@ -14,7 +14,7 @@ const CATCH_UP: u32 = 2;
 
 /// What a flow sent while its stated rate alone held it back: less than that rate if its host was late.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Held {
+pub struct RateLimited {
     /// For how long.
     pub time: Duration,
     /// How much, with the headers of RTP.
@@ -29,7 +29,7 @@ pub(crate) struct Limit {
     bursts: Pacer,
     /// What the faster one takes to a burst.
     refill: Duration,
-    held: Held,
+    held: RateLimited,
     /// When the last burst began, and how much it was.
     burst: Option<(Instant, Bytes)>,
     /// Since it, a departure was waited for: for this rate alone?
@@ -46,7 +46,7 @@ impl Limit {
             mean: pacer(CREDIT.max(terms.spacing()), rate),
             bursts: pacer(burst, rate * f64::from(CATCH_UP)),
             refill: terms.burst / CATCH_UP,
-            held: Held::default(),
+            held: RateLimited::default(),
             burst: None,
             waits_for_us: None,
         }
@@ -75,7 +75,7 @@ impl Limit {
     }
 
     /// What left while this rate alone held the flow back, from burst to burst.
-    pub(crate) fn held(&self) -> Held {
+    pub(crate) fn held(&self) -> RateLimited {
         self.held
     }
 
@@ -214,7 +214,7 @@ mod tests {
             limit.handle_wait(for_us);
         }
         limit.handle_sent(Instant::from_millis(5), Bytes::new(1_000));
-        assert_eq!(limit.held(), Held::default());
+        assert_eq!(limit.held(), RateLimited::default());
     }
 
     #[test]

@@ -199,7 +199,7 @@ fn ingest_datagram<F: Format>(tracker: &mut Tracker, (now, datagram): (Instant, 
         return false;
     };
     for packet in packets.flatten() {
-        F::note(tracker, now, &packet);
+        F::ingest(tracker, now, &packet);
     }
     tracker.settle(now).is_some()
 }

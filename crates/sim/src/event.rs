@@ -74,7 +74,7 @@ impl<E: Copy> EventQueue<E> {
         if at >= self.near_end {
             return self.place(at, event);
         }
-        if self.note(at, event) > MAX_A_DAY {
+        if self.insert(at, event) > MAX_A_DAY {
             self.shorten();
         }
     }
@@ -145,7 +145,7 @@ impl<E: Copy> EventQueue<E> {
 
     /// Puts an event into the calendar, and says how many that day has.
     #[inline]
-    fn note(&mut self, at: u64, event: E) -> usize {
+    fn insert(&mut self, at: u64, event: E) -> usize {
         let number = ((at - self.base) >> self.day_bits) as usize % DAYS;
         self.busy_days |= 1 << number;
         let day = &mut self.days[number];
@@ -213,7 +213,7 @@ impl<E: Copy> EventQueue<E> {
             self.busy_days = 1;
         }
         for (at, event) in events.drain(..) {
-            self.note(at, event);
+            self.insert(at, event);
         }
         self.buckets[bucket] = events;
     }
@@ -232,7 +232,7 @@ impl<E: Copy> EventQueue<E> {
                 if at >= self.near_end {
                     self.place(at, event);
                 } else {
-                    is_crowded |= self.note(at, event) > MAX_A_DAY;
+                    is_crowded |= self.insert(at, event) > MAX_A_DAY;
                 }
             }
         }

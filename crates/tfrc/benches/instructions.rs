@@ -23,8 +23,8 @@ use cases::{
 };
 use light::before_first_loss;
 use reported::{
-    Light, Metered, REPORT, Tracker, arrival_reports, ask, ask_metered, handle_report, meter, note,
-    record,
+    Light, Metered, REPORT, Tracker, arrival_reports, ask, ask_metered, handle_report, ingest,
+    meter, record,
 };
 use tfrc::ReceiverConfig;
 use tfrc::time::Instant;
@@ -177,7 +177,7 @@ fn handle_reports_all(traffic: Traffic, steps: u64) {
     let (start, mut seq) = (Instant::from_secs(1) - traffic.rtt / 2, 0);
     for (now, header, statuses) in arrival_reports(traffic, steps) {
         while start + traffic.spacing * seq <= now {
-            counted(&mut *departures, start + traffic.spacing * seq, note);
+            counted(&mut *departures, start + traffic.spacing * seq, ingest);
             seq += 1;
         }
         black_box(counted(

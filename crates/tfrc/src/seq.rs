@@ -63,7 +63,7 @@ impl Extender {
 
 /// Records which numbers arrived, among those that an [`Extender`] still accepts.
 #[derive(Clone, Debug, Default)]
-pub struct Seen {
+pub struct ReceivedNumbers {
     highest: u64,
     /// A bit for each number from the highest back, at the number modulo the length of the ring.
     bits: [u64; WORDS],
@@ -72,7 +72,7 @@ pub struct Seen {
 /// The words that hold one bit for each number that may still arrive, and for the highest.
 const WORDS: usize = (MAX_MISORDER as usize + 1).div_ceil(64);
 
-impl Seen {
+impl ReceivedNumbers {
     /// Records a number; returns false if it had arrived before or is too old to decide.
     pub fn insert(&mut self, number: u64) -> bool {
         let count = 64 * WORDS as u64;
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_number_is_new_once_as_long_as_it_may_come() {
-        let mut seen = Seen::default();
+        let mut seen = ReceivedNumbers::default();
         for number in [70_000, 69_000, 70_001, 70_900] {
             assert!(seen.insert(number), "{number}");
             assert!(!seen.insert(number), "{number}");
@@ -168,7 +168,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_new_is_what_a_set_holds_new(steps in prop::collection::vec((0_u64..3_000, any::<bool>()), 0..200)) {
-            let (mut seen, mut set, mut highest) = (Seen::default(), std::collections::BTreeSet::new(), 100_000_u64);
+            let (mut seen, mut set, mut highest) = (ReceivedNumbers::default(), std::collections::BTreeSet::new(), 100_000_u64);
             for (step, back) in steps {
                 let number = if back { highest - step % 1_001 } else { highest + step };
                 highest = highest.max(number);

@@ -36,7 +36,7 @@ pub use ladder::Ladder;
 pub use packet_reader::Damage;
 pub use player::{Player, PlayerConfig, PlayerFigures, PlayerState};
 pub use rendition::{Rendition, RenditionError};
-pub use server::{Gone, Server, ServerConfig, ServerFigures};
+pub use server::{PlayerDeparture, Server, ServerConfig, ServerFigures};
 pub use title::{Content, Datagram, Mismatch, Title, TitleError};
 pub use ts::TS_LEN;
 

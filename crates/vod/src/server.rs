@@ -26,7 +26,7 @@ pub struct ServerConfig {
 
 /// How a server knows that nobody receives any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gone {
+pub enum PlayerDeparture {
     /// The player said goodbye.
     Left,
     /// No report came for as long as the session waits.
@@ -55,7 +55,7 @@ pub struct ServerFigures {
     /// The title has been sent.
     pub is_done: bool,
     /// The player is gone: nothing more is sent.
-    pub gone: Option<Gone>,
+    pub gone: Option<PlayerDeparture>,
 }
 
 /// Sends one title to one player.
@@ -190,8 +190,8 @@ impl Server {
     fn handle_events(&mut self) {
         while let Some(event) = self.session.poll_event() {
             let gone = match event.kind {
-                EventKind::PeerLeft => Gone::Left,
-                EventKind::GaveUp => Gone::Silent,
+                EventKind::PeerLeft => PlayerDeparture::Left,
+                EventKind::GaveUp => PlayerDeparture::Silent,
                 _ => continue,
             };
             self.figures.gone.get_or_insert(gone);

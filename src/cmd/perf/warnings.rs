@@ -1,6 +1,6 @@
 //! Warns about a completed test: an overloaded host, or packets that never arrived.
 
-use evenkeel_perf::Held;
+use evenkeel_perf::RateLimited;
 use tfrc::units::{Bytes, Rate};
 
 use super::report::End;
@@ -17,7 +17,7 @@ const RATE_KEPT_FRACTION: f64 = 0.99;
 /// late. There is none if TFRC held them back for most of the test of this length.
 pub(super) fn too_late(
     rate: Rate,
-    held: impl Iterator<Item = Held>,
+    held: impl Iterator<Item = RateLimited>,
     seconds: f64,
 ) -> Option<String> {
     let (mut flows, mut time, mut bytes) = (0, 0.0, Bytes::ZERO);
@@ -89,18 +89,19 @@ mod tests {
 
     #[test]
     fn late_host_is_warned_of_unlike_slow_path() {
-        let held = |millis, bytes| Held {
+        let held = |millis, bytes| RateLimited {
             time: Duration::from_millis(millis),
             bytes: Bytes::new(bytes),
         };
-        let warning =
-            |held: &[Held]| too_late(Rate::from_bits_per_sec(8e6), held.iter().copied(), 2.0);
+        let warning = |held: &[RateLimited]| {
+            too_late(Rate::from_bits_per_sec(8e6), held.iter().copied(), 2.0)
+        };
         let line = warning(&[held(2_000, 1_000_000), held(2_000, 1_000_000)]).unwrap();
         assert!(line.contains("4.00 Mb/s of 8.00 Mb/s a flow"), "{line}");
         assert_eq!(warning(&[held(2_000, 1_990_000)]), None);
         // TFRC held the flow back for more than half of the test.
         assert_eq!(warning(&[held(900, 100_000)]), None);
-        assert_eq!(warning(&[Held::default()]), None);
+        assert_eq!(warning(&[RateLimited::default()]), None);
     }
 
     #[test]

@@ -10,8 +10,8 @@ use evenkeel_rtp::packet::sdp::{Description, Profile};
 use evenkeel_rtp::session::Config;
 use evenkeel_sim::FrameTrace;
 use evenkeel_vod::{
-    CLOCK_RATE, Content, Gone, PAYLOAD_TYPE, Rendition, Server, ServerConfig, ServerFigures,
-    TS_PER_DATAGRAM, Title, ts_per_datagram,
+    CLOCK_RATE, Content, PAYLOAD_TYPE, PlayerDeparture, Rendition, Server, ServerConfig,
+    ServerFigures, TS_PER_DATAGRAM, Title, ts_per_datagram,
 };
 use serde_json::json;
 use tfrc::time::Duration;
@@ -108,9 +108,9 @@ pub(super) fn run(args: &VodServeArgs) -> Result<(), Failure> {
         }
         failure::warn(refused);
     }
-    if figures.gone == Some(Gone::Silent) || !is_answered {
+    if figures.gone == Some(PlayerDeparture::Silent) || !is_answered {
         let waited = match figures.gone {
-            Some(Gone::Silent) => " for 30 s",
+            Some(PlayerDeparture::Silent) => " for 30 s",
             _ => "",
         };
         return Err(Failure::runtime(format!(

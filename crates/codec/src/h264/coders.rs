@@ -84,7 +84,7 @@ impl Coders {
         let units = self.first.encode(&picture, fineness.qp)?;
         if let Some(strips) = &mut self.strips {
             let bytes = units.iter().map(Vec::len).sum();
-            strips.note(&picture, fineness.qp, Some(bytes));
+            strips.record(&picture, fineness.qp, Some(bytes));
         }
         Ok(units)
     }
@@ -105,7 +105,7 @@ impl Coders {
             coder.encode_keyframe(picture, qp)?;
         }
         if let Some(strips) = &mut self.strips {
-            strips.note(picture, qp, None);
+            strips.record(picture, qp, None);
         }
         Ok(())
     }

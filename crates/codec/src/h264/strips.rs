@@ -69,7 +69,7 @@ impl Strips {
     }
 
     /// Records that a picture, softened as given, was coded to this many bytes; `None` for a keyframe.
-    pub(super) fn note(&mut self, picture: &Planes<'_>, qp: Qp, bytes: Option<usize>) {
+    pub(super) fn record(&mut self, picture: &Planes<'_>, qp: Qp, bytes: Option<usize>) {
         // The strips of a picture that was not followed until now are never followed.
         self.in_step &= self.last.is_none();
         let mut planes = self.last.take().map(|last| last.planes).unwrap_or_default();
@@ -170,14 +170,14 @@ mod tests {
             };
             if n == 0 {
                 whole.encode_keyframe(&picture, qp).unwrap();
-                strips.note(&picture, qp, None);
+                strips.record(&picture, qp, None);
                 continue;
             }
             let estimate = strips.try_out(&picture, Fineness::sharp(qp)).unwrap();
             let estimate = estimate.unwrap() as f64;
             let units = whole.encode(&picture, qp).unwrap();
             let bytes = units.iter().map(Vec::len).sum();
-            strips.note(&picture, qp, Some(bytes));
+            strips.record(&picture, qp, Some(bytes));
             let off = estimate / bytes as f64;
             // The first prediction depends on the number of rows alone.
             assert!(

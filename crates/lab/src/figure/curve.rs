@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::axis::Axis;
-use super::pen::{Look, at, line, mark, stroke};
+use super::pen::{Pen, at, line, mark, stroke};
 use crate::experiment::Style;
 use crate::findings::{Curve, Point};
 
@@ -14,18 +14,18 @@ const RESOLUTION: f64 = 0.05;
 pub(super) fn draw_curve(
     out: &mut String,
     curve: &Curve,
-    look: Look,
+    pen: Pen,
     style: Style,
     [x, y]: [&Axis; 2],
 ) {
     let place = |point: &Point, value: f64| (x.place(point.x), y.place(value));
     let joined = matches!(style, Style::Line | Style::Steps);
     if joined {
-        band(out, curve, look, &place);
+        band(out, curve, pen, &place);
     }
     if style != Style::Points {
         let path = path(curve, style == Style::Steps, &place);
-        stroke(out, &path, look);
+        stroke(out, &path, pen);
     }
     if joined {
         return;
@@ -38,10 +38,10 @@ pub(super) fn draw_curve(
         if let Some((low, high)) = point.y.interval() {
             let (low, high) = (place(point, low).1, place(point, high).1);
             if low.is_finite() && high.is_finite() {
-                line(out, px, low, px, high, look.colour);
+                line(out, px, low, px, high, pen.colour);
             }
         }
-        mark(out, px, py, look);
+        mark(out, px, py, pen);
     }
 }
 
@@ -76,7 +76,7 @@ fn path(curve: &Curve, steps: bool, place: &dyn Fn(&Point, f64) -> (f64, f64)) -
 }
 
 /// The confidence interval as a band, where points have one.
-fn band(out: &mut String, curve: &Curve, look: Look, place: &dyn Fn(&Point, f64) -> (f64, f64)) {
+fn band(out: &mut String, curve: &Curve, pen: Pen, place: &dyn Fn(&Point, f64) -> (f64, f64)) {
     let edges = curve.points.iter().filter_map(|point| {
         let (low, high) = point.y.interval()?;
         let ((x, low), (_, high)) = (place(point, low), place(point, high));
@@ -96,7 +96,7 @@ fn band(out: &mut String, curve: &Curve, look: Look, place: &dyn Fn(&Point, f64)
         out,
         "<polygon points=\"{}\" fill=\"{}\" fill-opacity=\"0.18\"/>",
         corners.trim_end(),
-        look.colour
+        pen.colour
     );
 }
 

@@ -11,13 +11,13 @@ const MARK: f64 = 2.6;
 
 /// How a curve looks.
 #[derive(Clone, Copy)]
-pub(super) struct Look {
+pub(super) struct Pen {
     pub(super) colour: &'static str,
     dash: &'static str,
     mark: usize,
 }
 
-impl Look {
+impl Pen {
     /// No two curves of a panel look alike, in grey neither.
     pub(super) fn of(index: usize) -> Self {
         Self {
@@ -28,23 +28,23 @@ impl Look {
     }
 }
 
-pub(super) fn stroke(out: &mut String, path: &str, look: Look) {
-    let dash = if look.dash.is_empty() {
+pub(super) fn stroke(out: &mut String, path: &str, pen: Pen) {
+    let dash = if pen.dash.is_empty() {
         String::new()
     } else {
-        format!(" stroke-dasharray=\"{}\"", look.dash)
+        format!(" stroke-dasharray=\"{}\"", pen.dash)
     };
     let _ = writeln!(
         out,
         "<path d=\"{path}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.2\"{dash}/>",
-        look.colour
+        pen.colour
     );
 }
 
 /// A mark of one of five shapes.
-pub(super) fn mark(out: &mut String, x: f64, y: f64, look: Look) {
+pub(super) fn mark(out: &mut String, x: f64, y: f64, pen: Pen) {
     let m = MARK;
-    let shape = match look.mark % 5 {
+    let shape = match pen.mark % 5 {
         0 => format!("<circle cx=\"{}\" cy=\"{}\" r=\"{m}\"", at(x), at(y)),
         1 => path_mark(&[
             (x - m, y - m),
@@ -61,7 +61,7 @@ pub(super) fn mark(out: &mut String, x: f64, y: f64, look: Look) {
         ]),
         _ => path_mark(&[(x - m * 1.2, y - m), (x + m * 1.2, y - m), (x, y + m * 1.3)]),
     };
-    let _ = writeln!(out, "{shape} fill=\"{}\"/>", look.colour);
+    let _ = writeln!(out, "{shape} fill=\"{}\"/>", pen.colour);
 }
 
 fn path_mark(corners: &[(f64, f64)]) -> String {

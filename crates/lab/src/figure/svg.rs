@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::axis::Axis;
 use super::curve::draw_curve;
 use super::map::draw_map;
-use super::pen::{FONT, Look, at, escape, line, mark, stroke, text};
+use super::pen::{FONT, Pen, at, escape, line, mark, stroke, text};
 use crate::experiment::{PanelDefinition, Style};
 use crate::findings::{Curve, Findings};
 
@@ -107,7 +107,7 @@ impl Sketch<'_> {
             self.clip
         );
         for (index, curve) in self.curves.iter().enumerate() {
-            draw_curve(out, curve, Look::of(index), self.panel.style, [&x, &y]);
+            draw_curve(out, curve, Pen::of(index), self.panel.style, [&x, &y]);
         }
         out.push_str("</g>\n");
         top + PLOT_HEIGHT + BOTTOM
@@ -151,13 +151,13 @@ impl Sketch<'_> {
             if x + width > self.left + WIDTH && x > self.left + MARGIN_LEFT {
                 (x, y) = (self.left + MARGIN_LEFT, y + LINE);
             }
-            let (look, middle) = (Look::of(index), y + FONT / 2.0);
+            let (pen, middle) = (Pen::of(index), y + FONT / 2.0);
             if self.panel.style != Style::Points {
                 let ends = format!("M{} {}H{}", at(x), at(middle), at(x + KEY));
-                stroke(out, &ends, look);
+                stroke(out, &ends, pen);
             }
             if matches!(self.panel.style, Style::Marks | Style::Points) {
-                mark(out, x + KEY / 2.0, middle, look);
+                mark(out, x + KEY / 2.0, middle, pen);
             }
             text(out, x + KEY + 4.0, y + FONT - 1.5, "", &curve.name);
             x += width;

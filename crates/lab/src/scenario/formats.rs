@@ -40,7 +40,7 @@ pub struct Formats {
     start_spread: Time,
     /// What else is on the bottleneck.
     #[serde(default)]
-    beside: Vec<Beside>,
+    beside: Vec<OtherFlows>,
     /// From and to when it is measured, each over the flows that run all the while.
     period: Vec<[Time; 2]>,
     /// When the load changes, and from when to when the rate is measured that the first flow comes down to:
@@ -106,7 +106,7 @@ struct Case {
 /// Flows of another kind, always the same.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Beside {
+struct OtherFlows {
     /// In names of metrics.
     name: String,
     protocol: Protocol,

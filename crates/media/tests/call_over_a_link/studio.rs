@@ -60,7 +60,7 @@ pub(crate) struct Studio {
     pause: Option<(Instant, Instant)>,
     pub(crate) clock: Clock,
     random: Random,
-    pub(crate) seen: Seen,
+    pub(crate) seen: EndRecord,
 }
 
 /// What an end reads where it is so late: parts per million more.
@@ -85,7 +85,7 @@ impl Clock {
 
 /// What one end saw.
 #[derive(Default)]
-pub(crate) struct Seen {
+pub(crate) struct EndRecord {
     /// Shown, captured (by the number in the picture), damaged.
     pub(crate) shown: Vec<(Instant, u32, bool)>,
     pub(crate) discarded: BTreeMap<&'static str, u64>,
@@ -147,7 +147,7 @@ impl Studio {
             pause: scenario.pause,
             clock: Clock(if index == 1 { scenario.drift_ppm } else { 0 }),
             random: Random::new(scenario.seed + 17 * index as u64),
-            seen: Seen::default(),
+            seen: EndRecord::default(),
         }
     }
 

@@ -60,7 +60,7 @@ pub(crate) trait Format {
     fn report(ring: &mut Self::Ring, to: (Instant, &mut Buffer)) -> usize;
 
     /// What a sender does with a packet of a datagram.
-    fn note(tracker: &mut Tracker, now: Instant, packet: &Packet<'_>);
+    fn ingest(tracker: &mut Tracker, now: Instant, packet: &Packet<'_>);
 
     /// Reports that take a sender long for their length, as many as so many bytes hold.
     fn worst(len: usize) -> Vec<u8>;
@@ -82,7 +82,7 @@ impl Format for Ccfb {
         })
     }
 
-    fn note(tracker: &mut Tracker, now: Instant, packet: &Packet<'_>) {
+    fn ingest(tracker: &mut Tracker, now: Instant, packet: &Packet<'_>) {
         if let Packet::Feedback(feedback) = packet
             && let Ok(Some(block)) = ccfb::parse(feedback, SSRCS.1)
         {
@@ -118,7 +118,7 @@ impl Format for Twcc {
         })
     }
 
-    fn note(tracker: &mut Tracker, now: Instant, packet: &Packet<'_>) {
+    fn ingest(tracker: &mut Tracker, now: Instant, packet: &Packet<'_>) {
         if let Packet::Feedback(feedback) = packet
             && let Ok(twcc) = twcc::Twcc::parse(feedback.fci)
         {
@@ -149,7 +149,7 @@ impl Format for Sack {
         })
     }
 
-    fn note(tracker: &mut Tracker, now: Instant, packet: &Packet<'_>) {
+    fn ingest(tracker: &mut Tracker, now: Instant, packet: &Packet<'_>) {
         if let Packet::Application(app) = packet
             && let Ok(sack) = sack::Sack::parse(app)
         {

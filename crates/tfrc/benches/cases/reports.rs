@@ -43,7 +43,7 @@ pub(crate) fn ask_metered(metered: &mut Metered, now: Instant) -> usize {
 
 /// What such a sender does for a packet that it sends.
 #[inline]
-pub(crate) fn note(tracker: &mut Tracker, now: Instant) {
+pub(crate) fn ingest(tracker: &mut Tracker, now: Instant) {
     tracker.handle_sent(now, SIZE, Some(IN_ORDER.rtt));
 }
 

@@ -139,7 +139,7 @@ impl Receiver {
     pub fn handle_data(&mut self, arrival: &Arrival) -> Arrived {
         self.is_computed = false;
         if self.estimator.handle_next(arrival) {
-            self.note(arrival, false);
+            self.record_arrival(arrival, false);
             Arrived::default()
         } else {
             self.handle_news(arrival)
@@ -182,13 +182,13 @@ impl Receiver {
         self.count(arrival, arrived);
         let p_rose = arrived.new_events > 0 && self.p_rises();
         let rtt_unknown = self.estimator.round_trip_time().is_none();
-        self.note(arrival, p_rose || arrived.merged || rtt_unknown);
+        self.record_arrival(arrival, p_rose || arrived.merged || rtt_unknown);
         arrived
     }
 
     /// Records the part that all packets share, and whether their report is `urgent`.
     #[inline]
-    fn note(&mut self, arrival: &Arrival, urgent: bool) {
+    fn record_arrival(&mut self, arrival: &Arrival, urgent: bool) {
         self.counters.received += 1;
         self.meter.handle_data(arrival.at, arrival.size);
         self.timestamp = arrival.timestamp;

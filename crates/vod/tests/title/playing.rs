@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use evenkeel_link::{LinkConfig, Loss, QueueLimit};
-use evenkeel_vod::{Content, Datagram, Gone, PlayerState, TS_LEN, TitleError, ts_per_datagram};
+use evenkeel_vod::{
+    Content, Datagram, PlayerDeparture, PlayerState, TS_LEN, TitleError, ts_per_datagram,
+};
 use tfrc::units::Rate;
 
 use crate::world::{Even, World};
@@ -104,7 +106,7 @@ fn server_stops_after_goodbye_of_player() {
         world.player.close(world.now);
         world.run_for(Duration::from_secs(1));
         let at_goodbye = world.server.figures();
-        assert_eq!(at_goodbye.gone, Some(Gone::Left));
+        assert_eq!(at_goodbye.gone, Some(PlayerDeparture::Left));
         world.run_for(Duration::from_secs(10));
         assert_eq!(world.server.figures().datagrams, at_goodbye.datagrams);
     }

@@ -7,7 +7,7 @@ use evenkeel_media::policy::Rules;
 use serde::Deserialize;
 use tfrc::units::Rate;
 
-use super::world::{CallOutcome, CallScene, Content, Look, World};
+use super::world::{CallOutcome, CallScene, Content, SenderSample, World};
 use super::{Named, require_fps, require_picture};
 use crate::error::{Impossible, RunError, require};
 use crate::findings::Sample;
@@ -128,18 +128,18 @@ impl Scenario for FilledCall {
         };
         let mut world = World::new(&setup, job.seed)?;
         let looks = world.watch(job)?;
-        let looks: Vec<&Look> = looks.iter().skip(STEP - 1).step_by(STEP).collect();
+        let looks: Vec<&SenderSample> = looks.iter().skip(STEP - 1).step_by(STEP).collect();
         Ok(sample(&case.name, &setup, &world.seen(), &looks))
     }
 }
 
-fn sample(case: &str, setup: &CallScene, seen: &CallOutcome, looks: &[&Look]) -> Sample {
+fn sample(case: &str, setup: &CallScene, seen: &CallOutcome, looks: &[&SenderSample]) -> Sample {
     let mut sample = Sample::default();
     let name = setup.filler.name();
     let mut metric = |what: &str, value: f64| sample.metric(format!("{what}_{name}_{case}"), value);
     let from = looks.partition_point(|look| look.at < setup.from());
     let inside = &looks[from..];
-    let kbps = |of: fn(&Look) -> f64| -> Vec<f64> {
+    let kbps = |of: fn(&SenderSample) -> f64| -> Vec<f64> {
         let rates = rates(inside, of).into_iter();
         rates.map(|(_, kbps)| kbps).collect()
     };
@@ -181,7 +181,7 @@ fn sample(case: &str, setup: &CallScene, seen: &CallOutcome, looks: &[&Look]) ->
 }
 
 /// When, and how many kb/s left since the look before.
-fn rates(looks: &[&Look], of: fn(&Look) -> f64) -> Vec<(f64, f64)> {
+fn rates(looks: &[&SenderSample], of: fn(&SenderSample) -> f64) -> Vec<(f64, f64)> {
     let steps = looks.windows(2).map(|pair| (pair[0], pair[1]));
     steps
         .map(|(a, b)| (b.at, (of(b) - of(a)) * 8e-3 / (b.at - a.at)))

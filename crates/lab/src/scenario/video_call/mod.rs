@@ -19,7 +19,7 @@ use crate::metrics::{cov, growth, mean, quantile};
 use crate::network::Tfrc;
 use crate::scenario::contract::Scenario;
 use crate::units::{BitRate, Size, Time};
-use world::{CallScene, Content, Look, World, utilisation};
+use world::{CallScene, Content, SenderSample, World, utilisation};
 
 pub(super) use filled::FilledCall;
 pub(super) use map::CallMap;
@@ -168,10 +168,10 @@ impl VideoCall {
     }
 }
 
-fn sample(case: &Case, setup: &CallScene, world: &World<'_>, looks: &[Look]) -> Sample {
+fn sample(case: &Case, setup: &CallScene, world: &World<'_>, looks: &[SenderSample]) -> Sample {
     let mut sample = Sample::default();
     let rules = setup.rules.name();
-    let inside: Vec<&Look> = looks.iter().filter(|l| l.at >= setup.from()).collect();
+    let inside: Vec<&SenderSample> = looks.iter().filter(|l| l.at >= setup.from()).collect();
     let x: Vec<f64> = inside.iter().map(|look| look.allowed / 1e3).collect();
     let media: Vec<f64> = rates(&inside).into_iter().map(|(_, kbps)| kbps).collect();
     let queued: Vec<f64> = inside.iter().map(|look| look.queued / 1e3).collect();
@@ -200,7 +200,7 @@ fn sample(case: &Case, setup: &CallScene, world: &World<'_>, looks: &[Look]) -> 
     ] {
         sample.metric(format!("{metric}_{rules}_{}", case.name), value);
     }
-    let all: Vec<&Look> = looks.iter().collect();
+    let all: Vec<&SenderSample> = looks.iter().collect();
     let group = |what: &str| format!("{what}_{}", case.name);
     let x = looks.iter().map(|look| (look.at, look.allowed / 1e3));
     sample.curve(group("rates"), format!("X, {rules}"), x);
@@ -211,7 +211,7 @@ fn sample(case: &Case, setup: &CallScene, world: &World<'_>, looks: &[Look]) -> 
 }
 
 /// When, and how many kb/s of media left around then.
-fn rates(looks: &[&Look]) -> Vec<(f64, f64)> {
+fn rates(looks: &[&SenderSample]) -> Vec<(f64, f64)> {
     let steps = looks.windows(DRAWN + 1).step_by(DRAWN);
     steps
         .map(|step| {

@@ -101,7 +101,7 @@ impl CallScene {
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// What the sender is at, each time that it is looked at.
-pub(super) struct Look {
+pub(super) struct SenderSample {
     pub(super) at: f64,
     /// X, in bits per second.
     pub(super) allowed: f64,
@@ -214,7 +214,7 @@ impl<'a> World<'a> {
     }
 
     /// Runs to the end.
-    pub(super) fn watch(&mut self, job: Job<'_>) -> Result<Vec<Look>, RunError> {
+    pub(super) fn watch(&mut self, job: Job<'_>) -> Result<Vec<SenderSample>, RunError> {
         let end = self.end_of_run();
         let mut looks = Vec::new();
         while self.sim.now() < end {
@@ -227,7 +227,7 @@ impl<'a> World<'a> {
             let sender = end.call().sender();
             let available = session.path().zip(sender);
             let available = available.map(|(path, sender)| sender.policy().available_rate(&path));
-            looks.push(Look {
+            looks.push(SenderSample {
                 at: next.as_secs_f64(),
                 allowed: available.map_or(0.0, Rate::bits_per_sec),
                 sent: session.statistics().bytes_sent as f64,
@@ -292,7 +292,7 @@ impl<'a> World<'a> {
 }
 
 /// Media sent for each byte that was available.
-pub(super) fn utilisation(looks: &[&Look]) -> f64 {
+pub(super) fn utilisation(looks: &[&SenderSample]) -> f64 {
     let looks = looks.iter();
     let steps = looks.map(|look| (look.at, look.allowed / 8.0, look.sent));
     used_of_allowed(&steps.collect::<Vec<_>>())

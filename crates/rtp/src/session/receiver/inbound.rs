@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tfrc::seq::{Extender, Seen};
+use tfrc::seq::{Extender, ReceivedNumbers};
 use tfrc::time::Instant;
 use tfrc::units::Bytes;
 use tfrc::{Arrival, Ecn};
@@ -49,7 +49,7 @@ pub(in crate::session) struct Inbound {
     reporter: Reporter,
     reports_frames: bool,
     extender: Extender,
-    seen: Seen,
+    seen: ReceivedNumbers,
     /// Extends the transport-wide numbers, if reports name packets by them.
     transport: Option<Extender>,
     /// The lowest extended sequence number.
@@ -87,7 +87,7 @@ impl Inbound {
             reporter: Reporter::new(feedback, config),
             reports_frames: config.report_frames,
             extender: Extender::new(),
-            seen: Seen::default(),
+            seen: ReceivedNumbers::default(),
             transport: is_numbered.then(Extender::new),
             first: u64::MAX,
             received: 0,
