@@ -83,16 +83,15 @@ fn run_for_browsers(args: &CallArgs, web: SocketAddr) -> Result<(), Failure> {
     let bind = args.bind.unwrap_or((Ipv6Addr::UNSPECIFIED, 0).into());
     let socket = wiring::bind(bind, "--bind")?;
     let encrypted = Encrypted::for_browsers(&socket, &run.clock)?;
-    let own = &encrypted.config.identity;
     let tls = match (&args.tls_cert, &args.tls_key) {
         (Some(certificate), Some(key)) => Some(TlsIdentity::read(certificate, key)?),
         _ if web.ip().is_loopback() => None,
-        _ => Some(TlsIdentity::of(own)),
+        _ => Some(TlsIdentity::make(&run.clock, web)?),
     };
     let calls = BrowserCalls::new(BrowserCallsConfig {
         clock: run.clock,
         candidates: encrypted.config.candidates.clone(),
-        fingerprint: own.fingerprint(),
+        fingerprint: encrypted.config.identity.fingerprint(),
         format: video.format,
         policy: video.policy,
         give_up: args.give_up,

@@ -243,6 +243,9 @@ impl Monitor {
                 .connection
                 .call(|connection, _| connection.take_events());
             lines.extend(peer.poll(now, events.map_err(Failure::runtime)?));
+            if peer.has_no_browser() {
+                end.stalls.handle_peer_left();
+            }
             self.live.handle_words(peer.words(), peer.is_connected());
         }
         lines

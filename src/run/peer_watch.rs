@@ -80,6 +80,11 @@ impl PeerWatch {
         self.is_connected
     }
 
+    /// Returns true if browsers join, and none is there.
+    pub(super) fn has_no_browser(&self) -> bool {
+        self.peer == PeerKind::Browser && !self.is_connected
+    }
+
     /// Takes what happened; returns the lines for a person.
     pub(super) fn poll(
         &mut self,
@@ -149,6 +154,11 @@ impl PeerWatch {
                 let line = "encrypted as far as the media server, which sees the pictures";
                 Some(PeerLine::Encrypted(line.into()))
             }
+            SecureEvent::Failed(error) if self.peer == PeerKind::MediaServer => {
+                Some(PeerLine::Lost(Failure::runtime(format!(
+                    "the connection to the media server is not encrypted, and nothing is sent: {error}"
+                ))))
+            }
             SecureEvent::Closed if self.peer == PeerKind::MediaServer => {
                 let line = "the media server has ended the session";
                 Some(PeerLine::Lost(Failure::runtime(line)))
@@ -177,7 +187,7 @@ impl PeerWatch {
                 self.is_reply_said = true;
                 Some(PeerLine::Note(format!("the peer is at {address}")))
             }
-            SecureEvent::Disconnected if self.words.is_some() => Some(PeerLine::Warning(
+            SecureEvent::Disconnected if self.is_connected => Some(PeerLine::Warning(
                 "the peer does not answer: it is looked for on, at each of its addresses".into(),
             )),
             SecureEvent::Failed(error) if self.invites && self.words.is_none() => {
@@ -216,6 +226,8 @@ mod tests {
             config: invitation.for_inviter(identity, Vec::new()).expect("a key"),
             invitation: Some(invitation),
             join: None,
+            rendezvous: None,
+            peer: PeerKind::Evenkeel,
         };
         PeerWatch::new(Instant::ZERO, &mut encrypted)
     }

@@ -79,3 +79,87 @@ impl WebSession {
         heard_at.map_or(self.since, |at| at.max(self.since)) + SILENCE_TIMEOUT
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_media::call::Call;
+    use evenkeel_media::policy::PolicyConfig;
+    use evenkeel_media::reassemble::Payload;
+    use evenkeel_net::{Clock, Socket};
+    use evenkeel_rtp::endpoint::Endpoint as _;
+    use evenkeel_rtp::session;
+    use evenkeel_secure::endpoint::SecureEvent;
+
+    use super::*;
+    use crate::meeting::Encrypted;
+    use crate::run::call_endpoint::{CallEndpoint, Hearing};
+    use crate::run::connection::Connection;
+
+    fn call(now: Instant) -> Call {
+        let policy = PolicyConfig::new(Duration::from_millis(40));
+        Call::new(now, session::Config::new("end", 1), policy, Payload::H264)
+    }
+
+    fn connection() -> Connection {
+        let clock = Clock::start();
+        let socket = Socket::bind(([127, 0, 0, 1], 0).into()).expect("a port");
+        let encrypted = Encrypted::for_browsers(&socket, &clock).expect("a certificate");
+        let (endpoint, _) = CallEndpoint::new(call(Instant::ZERO), Hearing::default());
+        Connection::secure(&clock, encrypted.config, endpoint, Box::new(call))
+    }
+
+    fn peer(id: &str) -> WebPeer {
+        WebPeer {
+            id: id.into(),
+            restart: WebSession::nobody(),
+            fingerprint: [1; 32].into(),
+            make_call: Box::new(call),
+        }
+    }
+
+    #[test]
+    fn second_browser_waits_until_the_first_leaves() {
+        let mut connection = connection();
+        let now = Instant::from_secs(1);
+        assert!(connection.join(now, peer("first")));
+        for _ in 0..3 {
+            assert!(!connection.join(now, peer("second")));
+            assert!(!connection.leave(now, "second"));
+        }
+        assert!(connection.leave(now, "first"));
+        assert!(!connection.leave(now, "first"));
+        assert_eq!(connection.take_events(), [SecureEvent::Closed]);
+        assert!(connection.join(now, peer("second")));
+    }
+
+    #[test]
+    fn silent_browser_makes_room() {
+        let mut connection = connection();
+        let now = Instant::from_secs(1);
+        assert!(connection.join(now, peer("silent")));
+        let almost = now + SILENCE_TIMEOUT - Duration::from_millis(1);
+        connection.handle_timeout(almost);
+        assert!(!connection.join(almost, peer("next")));
+        connection.handle_timeout(now + SILENCE_TIMEOUT);
+        assert_eq!(connection.take_events(), [SecureEvent::Closed]);
+        assert!(connection.join(now + SILENCE_TIMEOUT, peer("next")));
+    }
+
+    #[test]
+    fn addresses_of_other_credentials_are_refused() {
+        let mut connection = connection();
+        let now = Instant::ZERO;
+        let browser = peer("browser");
+        let ufrag = browser.restart.peer_credentials.ufrag.clone();
+        assert!(connection.join(now, browser));
+        for (id, ufrag, expected) in [
+            ("browser", Some(&*ufrag), Trickled::Added),
+            ("browser", None, Trickled::Added),
+            ("browser", Some("other"), Trickled::OtherCredentials),
+            ("stranger", Some(&*ufrag), Trickled::NoSession),
+        ] {
+            let trickled = connection.trickle(now, id, ufrag, Vec::new());
+            assert_eq!(trickled, expected, "{id} {ufrag:?}");
+        }
+    }
+}

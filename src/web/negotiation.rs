@@ -45,7 +45,7 @@ pub(super) enum OfferError {
     #[error("no call is possible by this offer: {0}")]
     Unacceptable(SdpError),
     #[error(
-        "the offer has no reports of arrivals: offer transport-cc with its header extension, or ack ccfb, for H264"
+        "the offer would receive, and has no reports of arrivals: offer transport-cc with its header extension, or ack ccfb, for H264"
     )]
     NoFeedback,
     #[error("the offer's certificate: {0}")]
@@ -114,7 +114,9 @@ impl BrowserCalls {
         seed: u64,
         ssrc: u32,
     ) -> Result<session::Config, OfferError> {
-        let feedback = video.feedback.ok_or(OfferError::NoFeedback)?;
+        if video.sends && video.feedback.is_none() {
+            return Err(OfferError::NoFeedback);
+        }
         let role = match (video.sends, video.receives) {
             (true, false) => Role::Sends,
             (false, true) => Role::Receives,
@@ -131,14 +133,15 @@ impl BrowserCalls {
         }
         if let Some(send) = &mut session.send {
             send.payload_type = video.payload_type;
-            send.feedback = feedback;
+            send.feedback = video.feedback.unwrap_or(wiring::CALL_FEEDBACK);
             send.give_up = self.0.give_up;
             // A browser takes a number that is left out for a loss.
             send.leave_out_sequence_numbers = false;
         }
         if let Some(receive) = &mut session.receive {
             receive.payload_type = video.payload_type;
-            receive.feedback = feedback;
+            receive.feedback = video.feedback.unwrap_or(wiring::CALL_FEEDBACK);
+            receive.reports = video.feedback.is_some();
             receive.repair = None;
         }
         Ok(session)
@@ -163,4 +166,74 @@ pub(crate) fn read_candidates(texts: &[String]) -> Vec<Candidate> {
     };
     let read = |text: &String| Candidate::from_sdp_string(&format!("candidate:{text}")).ok();
     texts.iter().filter(is_udp).filter_map(read).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_codec::source::FrameRate;
+    use evenkeel_rtp::session::FeedbackMode;
+
+    use super::*;
+
+    const CHROMIUM: &str = include_str!("../../testdata/offers/chromium.sdp");
+    const OBS: &str = include_str!("../../testdata/offers/obs.sdp");
+
+    fn calls() -> BrowserCalls {
+        let frame_rate = FrameRate::new(25, 1).expect("25 a second");
+        BrowserCalls::new(BrowserCallsConfig {
+            clock: Clock::start(),
+            candidates: Vec::new(),
+            fingerprint: [7; 32].into(),
+            format: Format {
+                width: 640,
+                height: 480,
+                frame_rate,
+            },
+            policy: PolicyConfig::new(frame_rate.interval()),
+            give_up: Duration::from_secs(30),
+        })
+    }
+
+    fn session(offer: &str) -> Result<session::Config, OfferError> {
+        let calls = calls();
+        let (answer, _) = calls.answer(offer)?;
+        calls.session(&answer.video, 1, 2)
+    }
+
+    #[test]
+    fn session_has_what_the_browser_agreed_to() {
+        let session = session(CHROMIUM).expect("a session");
+        assert_eq!((session.ssrc, session.extension_id), (Some(2), None));
+        assert_eq!(session.transport_sequence_id, 3);
+        let (send, receive) = (
+            session.send.expect("sends"),
+            session.receive.expect("receives"),
+        );
+        assert_eq!((send.payload_type, receive.payload_type), (109, 109));
+        assert_eq!(
+            (send.feedback, receive.feedback),
+            (FeedbackMode::Twcc, FeedbackMode::Twcc)
+        );
+        assert!(!send.leave_out_sequence_numbers && receive.reports);
+    }
+
+    #[test]
+    fn sender_without_reports_is_received_and_gets_nothing() {
+        let published = session(OBS).expect("a session");
+        assert!(published.send.is_none());
+        assert!(!published.receive.expect("receives").reports);
+        let plays = session(&OBS.replace("a=sendonly", "a=recvonly"));
+        assert!(matches!(plays, Err(OfferError::NoFeedback)));
+    }
+
+    #[test]
+    fn candidates_that_cannot_be_tried_are_skipped() {
+        let texts = [
+            "1 1 udp 2113937151 192.0.2.1 58233 typ host generation 0 network-cost 999",
+            "1 1 udp 2113937151 6c8ea7b2.local 58233 typ host",
+            "1 1 TCP 2105524479 192.0.2.14 9 typ host tcptype active",
+            "",
+        ];
+        assert_eq!(read_candidates(&texts.map(String::from)).len(), 1);
+    }
 }

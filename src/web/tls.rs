@@ -1,8 +1,11 @@
 //! The certificate of the server that browsers join by: one made for the run, or the user's own.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 
+use evenkeel_net::Clock;
 use evenkeel_secure::identity::{Fingerprint, Identity};
 use rustls::ServerConfig;
 use rustls::crypto::ring;
@@ -11,6 +14,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio_rustls::TlsAcceptor;
 
 use crate::failure::Failure;
+use crate::http;
 
 /// A certificate with its chain, and its private key.
 pub(crate) struct TlsIdentity {
@@ -19,13 +23,16 @@ pub(crate) struct TlsIdentity {
 }
 
 impl TlsIdentity {
-    /// Takes the certificate by which this end is known to its peers.
-    pub(crate) fn of(identity: &Identity) -> Self {
+    /// Makes a certificate for a server at this address.
+    pub(crate) fn make(clock: &Clock, bind: SocketAddr) -> Result<Self, Failure> {
+        let now = UNIX_EPOCH + clock.unix_time(clock.now());
+        let identity = Identity::generate_for(now, &[http::reachable(bind).ip()]);
+        let identity = identity.map_err(Failure::runtime)?;
         let key = PrivatePkcs8KeyDer::from(identity.private_key().to_vec());
-        Self {
+        Ok(Self {
             chain: vec![identity.certificate().to_vec().into()],
             key: key.into(),
-        }
+        })
     }
 
     /// Reads a certificate with its chain, and its key, both in PEM.

@@ -36,13 +36,6 @@ fn call_is_published_to_and_played_from_by_url() {
         ["served", "published", "played"].map(|name| Temporary::new(&format!("server-{name}")));
     let (mut server, mut said, [whip, whep, token]) = serves(&served);
     let options = "--headless --warmup 0 --seconds 5";
-    let sent = run(&format!(
-        "send --whip {whip} --token {token} --bind 127.0.0.1:0 --size 160x120 {options} --json {}",
-        published.path
-    ));
-    assert_eq!(sent.status.code(), Some(0), "{}", text(&sent.stderr));
-    assert!(text(&sent.stderr).contains("as far as the media server"));
-    // The place is free again at once, because the publisher ended its session.
     let received = program(&format!(
         "recv --whep {whep} {options} --json {}",
         played.path
@@ -56,6 +49,13 @@ fn call_is_published_to_and_played_from_by_url() {
         "{}",
         text(&received.stderr)
     );
+    // The place is free again at once, because the viewer ended its session. The figures of the call begin anew.
+    let sent = run(&format!(
+        "send --whip {whip} --token {token} --bind 127.0.0.1:0 --size 160x120 {options} --json {}",
+        published.path
+    ));
+    assert_eq!(sent.status.code(), Some(0), "{}", text(&sent.stderr));
+    assert!(text(&sent.stderr).contains("as far as the media server"));
     let mut rest = String::new();
     std::io::Read::read_to_string(&mut said, &mut rest).expect("a pipe");
     assert!(server.wait().expect("it ran").success(), "{rest}");

@@ -279,6 +279,9 @@ pub struct ReceiveConfig {
     pub tfrc: ReceiverConfig,
     /// The report format: p and X_recv as computed by `tfrc`, or arrivals.
     pub feedback: FeedbackMode,
+    /// Sends the reports of `feedback`. Turn this off for a sender that agreed on none: it gets the reception reports of RTCP
+    /// alone, and its rate is its own affair.
+    pub reports: bool,
     /// The payload type of repair packets (RFC 8627), which are used if any arrive.
     pub repair: Option<u8>,
     /// Reports of arrivals leave at the end of each frame, not only once a round trip.
@@ -299,6 +302,7 @@ impl ReceiveConfig {
             clock_rate: 90_000,
             tfrc: patient(),
             feedback: FeedbackMode::default(),
+            reports: true,
             repair: None,
             report_frames: false,
             transit_bounds: false,

@@ -120,10 +120,9 @@ pub struct NegotiatedVideo {
     pub sends: bool,
     /// True if this end receives.
     pub receives: bool,
-    /// The reports of arrivals, in both directions: RFC 8888 where both have it, or transport-wide feedback.
+    /// The reports of arrivals, in both directions: RFC 8888 where both have it, or transport-wide feedback. `None` if the peer
+    /// has neither.
     pub feedback: Option<FeedbackMode>,
-    /// The peer estimates nothing itself, and takes a bit rate (REMB) as its bound.
-    pub takes_remb: bool,
     /// The identifier of the transport-wide sequence number, if it is sent.
     pub transport_sequence_id: Option<u8>,
     /// Keyframes may be requested by PLI or FIR.
@@ -188,7 +187,6 @@ struct FeedbackTypes {
     rfc8888: bool,
     pli: bool,
     fir: bool,
-    remb: bool,
 }
 
 impl FeedbackTypes {
@@ -198,7 +196,6 @@ impl FeedbackTypes {
             "ack ccfb" => self.rfc8888 = true,
             "nack pli" => self.pli = true,
             "ccm fir" => self.fir = true,
-            "goog-remb" => self.remb = true,
             _ => {}
         }
     }
@@ -209,7 +206,6 @@ impl FeedbackTypes {
             rfc8888: self.rfc8888 || other.rfc8888,
             pli: self.pli || other.pli,
             fir: self.fir || other.fir,
-            remb: self.remb || other.remb,
         }
     }
 
@@ -305,7 +301,6 @@ fn negotiated(
         sends,
         receives,
         feedback,
-        takes_remb: feedback.is_none() && format.feedback.remb,
         transport_sequence_id: section
             .transport_sequence_id
             .filter(|_| feedback == Some(FeedbackMode::Twcc)),

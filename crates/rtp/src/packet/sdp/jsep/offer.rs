@@ -33,7 +33,6 @@ impl Offer {
             sends: local.sends.is_some(),
             receives: local.receives,
             feedback: Some(FeedbackMode::Twcc),
-            takes_remb: false,
             transport_sequence_id: Some(TransportSequence::DEFAULT_ID),
             keyframe_requests: true,
             reduced_size: true,
@@ -93,7 +92,6 @@ impl fmt::Display for Offer {
                 rfc8888: true,
                 pli: true,
                 fir: true,
-                remb: false,
             },
         };
         write!(f, "{session}{video}")

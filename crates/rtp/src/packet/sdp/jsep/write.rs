@@ -110,7 +110,6 @@ impl fmt::Display for VideoSection<'_> {
                 "transport-cc",
                 self.feedback.transport_wide && uses(FeedbackMode::Twcc),
             ),
-            ("", "goog-remb", video.takes_remb),
             ("", "nack pli", self.feedback.pli),
             ("", "ccm fir", self.feedback.fir),
         ] {
