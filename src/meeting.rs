@@ -8,15 +8,16 @@ use evenkeel_net::{Clock, Socket, local_addresses};
 use evenkeel_secure::dtls::Role;
 use evenkeel_secure::endpoint::{Candidate, IceCreds, IceServer, SecureConfig};
 use evenkeel_secure::identity::Identity;
-use evenkeel_secure::invitation::{Invitation, MAX_ADDRESSES, Purpose, RendezvousUrl};
+use evenkeel_secure::invitation::{Invitation, MAX_ADDRESSES, Purpose, RendezvousUrl, Reply};
 use qrcode::QrCode;
 use qrcode::render::unicode::Dense1x2;
 
 use crate::address::HeardSources;
 use crate::cli::ConnectionArgs;
 use crate::failure::{self, Failure};
+use crate::media_server::Trickle;
 use crate::outputs;
-use crate::rendezvous::RendezvousClient;
+use crate::rendezvous::{MailboxEvent, RendezvousClient};
 use crate::wiring;
 
 /// The time within which an inviter must answer. A way that carries packets is found in a few round trips; the rest is for a
@@ -146,8 +147,32 @@ pub(crate) struct Join {
     pub(crate) timeout: Duration,
     /// The inviter's addresses, in words.
     pub(crate) addresses: String,
-    /// True if this end leaves its addresses at a rendezvous.
-    pub(crate) has_rendezvous: bool,
+    /// True if this end's addresses reach the peer by a rendezvous or a media server.
+    pub(crate) is_signalled: bool,
+}
+
+/// The way by which the two ends learn each other's addresses, beside a pasted line.
+pub(crate) enum Signalling {
+    Rendezvous(RendezvousClient),
+    MediaServer(Trickle),
+}
+
+impl Signalling {
+    /// Passes on the addresses of this end.
+    pub(crate) fn leave(&self, reply: Reply) {
+        match self {
+            Self::Rendezvous(client) => client.leave(reply),
+            Self::MediaServer(trickle) => trickle.send(reply.0),
+        }
+    }
+
+    /// Returns what happened since the last call.
+    pub(crate) fn poll(&self) -> Vec<MailboxEvent> {
+        match self {
+            Self::Rendezvous(client) => client.poll().collect(),
+            Self::MediaServer(_) => Vec::new(),
+        }
+    }
 }
 
 /// An encrypted connection that is to be made.
@@ -157,8 +182,7 @@ pub(crate) struct Encrypted {
     pub(crate) invitation: Option<Invitation>,
     /// What an end that was invited waits for.
     pub(crate) join: Option<Join>,
-    /// The client of the rendezvous, if the invitation names one.
-    pub(crate) rendezvous: Option<RendezvousClient>,
+    pub(crate) signalling: Option<Signalling>,
     pub(crate) peer: PeerKind,
 }
 
@@ -182,13 +206,13 @@ impl Encrypted {
             config,
             invitation: None,
             join: None,
-            rendezvous: None,
+            signalling: None,
             peer: PeerKind::Browser,
         })
     }
 
     /// Prepares a connection to a media server that answered an offer.
-    pub(crate) fn to_media_server(config: SecureConfig) -> Self {
+    pub(crate) fn to_media_server(config: SecureConfig, trickle: Option<Trickle>) -> Self {
         let addresses = config.peer_candidates.iter();
         let addresses: Vec<_> = addresses.map(|it| it.addr().to_string()).collect();
         Self {
@@ -197,9 +221,9 @@ impl Encrypted {
             join: Some(Join {
                 timeout: SERVER_TIMEOUT,
                 addresses: addresses.join(" or "),
-                has_rendezvous: false,
+                is_signalled: trickle.is_some(),
             }),
-            rendezvous: None,
+            signalling: trickle.map(Signalling::MediaServer),
             peer: PeerKind::MediaServer,
         }
     }
@@ -225,7 +249,7 @@ impl Encrypted {
             config: config.map_err(Failure::runtime)?,
             invitation: Some(invitation),
             join: None,
-            rendezvous: client,
+            signalling: client.map(Signalling::Rendezvous),
             peer: PeerKind::Evenkeel,
         })
     }
@@ -243,9 +267,9 @@ impl Encrypted {
             join: Some(Join {
                 timeout: JOIN_TIMEOUT,
                 addresses: addresses.join(" or "),
-                has_rendezvous: rendezvous.is_some(),
+                is_signalled: rendezvous.is_some(),
             }),
-            rendezvous,
+            signalling: rendezvous.map(Signalling::Rendezvous),
             peer: PeerKind::Evenkeel,
         })
     }

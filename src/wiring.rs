@@ -157,6 +157,7 @@ pub(crate) fn follow_negotiated(session: &mut session::Config, video: &Negotiate
     if let Some(receive) = &mut session.receive {
         receive.payload_type = video.payload_type;
         receive.feedback = video.feedback.unwrap_or(CALL_FEEDBACK);
+        receive.reports = video.feedback.is_some();
         receive.repair = None;
     }
 }

@@ -1,4 +1,4 @@
-//! The open connections, and which of them ends where there is no room for another.
+//! What hosts have open, connections or messages, and which of them ends where there is no room for another.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -11,7 +11,7 @@ pub(crate) struct SlotLimits {
     pub(crate) per_host: usize,
 }
 
-/// The open connections. Those that have had no answer come first, in the order of their arrival; then those that have,
+/// What hosts have open. Those that have had no answer come first, in the order of their arrival; then those that have,
 /// in the order of their last one. A viewer's connections are answered some ten times a second, so an idle one ends before
 /// them.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub(crate) struct Slots<T> {
 struct Slot<T> {
     id: u64,
     host: IpAddr,
-    connection: T,
+    value: T,
 }
 
 impl<T> Slots<T> {
@@ -37,8 +37,8 @@ impl<T> Slots<T> {
         }
     }
 
-    /// Adds a connection; returns one that must end for it, if there are too many.
-    pub(crate) fn add(&mut self, id: u64, address: IpAddr, connection: T) -> Option<T> {
+    /// Adds a connection or a message; returns one that must end for it, if there are too many.
+    pub(crate) fn add(&mut self, id: u64, address: IpAddr, value: T) -> Option<T> {
         let host = host(address);
         let of_host = self.all().filter(|slot| slot.host == host).count();
         let evicted = if of_host >= self.limits.per_host {
@@ -48,11 +48,7 @@ impl<T> Slots<T> {
         } else {
             None
         };
-        let slot = Slot {
-            id,
-            host,
-            connection,
-        };
+        let slot = Slot { id, host, value };
         self.idle.push(slot);
         evicted
     }
@@ -72,7 +68,7 @@ impl<T> Slots<T> {
 
     /// Returns what is open, each with its number.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
-        self.all().map(|slot| (slot.id, &slot.connection))
+        self.all().map(|slot| (slot.id, &slot.value))
     }
 
     fn all(&self) -> impl Iterator<Item = &Slot<T>> {
@@ -81,7 +77,7 @@ impl<T> Slots<T> {
 
     fn evict(&mut self, may_end: impl Fn(&Slot<T>) -> bool) -> Option<T> {
         let slot = take(&mut self.idle, &may_end).or_else(|| take(&mut self.answered, &may_end));
-        slot.map(|slot| slot.connection)
+        slot.map(|slot| slot.value)
     }
 }
 

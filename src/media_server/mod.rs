@@ -3,6 +3,7 @@
 mod signalling;
 #[cfg(test)]
 mod tests;
+mod trickle;
 mod url;
 
 use std::time::UNIX_EPOCH;
@@ -21,6 +22,7 @@ use evenkeel_secure::identity::Identity;
 
 pub(crate) use self::signalling::ServerProtocol;
 use self::signalling::{SignallingEndpoint, SignallingSession};
+pub(crate) use self::trickle::Trickle;
 use self::url::ServerUrl;
 use crate::cli::ConnectionArgs;
 use crate::failure::{self, Failure};
@@ -143,7 +145,11 @@ impl MediaServer {
             // The offering end controls (RFC 8445 §6.1.1).
             controls: true,
         };
-        Ok((Encrypted::to_media_server(config), server))
+        let has_servers = !config.servers.is_empty();
+        let trickle = server.0.as_ref().filter(|_| has_servers);
+        let trickle =
+            trickle.and_then(|session| Trickle::start(session.clone(), config.credentials.clone()));
+        Ok((Encrypted::to_media_server(config, trickle), server))
     }
 }
 

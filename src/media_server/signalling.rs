@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use evenkeel_rtp::packet::sdp::jsep::MAX_SESSION_LEN;
 use ureq::http::{Response, StatusCode, header};
-use ureq::{Agent, Body};
+use ureq::{Body, RequestBuilder};
 
 use super::url::{ServerUrl, ServerUrlError};
 use crate::http_client::{agent, reason};
@@ -68,9 +68,12 @@ pub(super) struct SignallingEndpoint {
 }
 
 /// The session of this end at a media server.
+#[derive(Clone)]
 pub(super) struct SignallingSession {
     url: ServerUrl,
     token: Option<String>,
+    /// The tag of the ICE session, if the server gave one.
+    etag: Option<String>,
 }
 
 impl SignallingEndpoint {
@@ -86,13 +89,10 @@ impl SignallingEndpoint {
                 .post(url.to_string())
                 .content_type("application/sdp")
                 .header(header::ACCEPT, "application/sdp");
-            let request = match &self.token {
-                Some(token) => request.header(header::AUTHORIZATION, format!("Bearer {token}")),
-                None => request,
-            };
+            let request = authorised(request, self.token.as_deref());
             let mut answer = request.send(offer).map_err(|error| failed(&error))?;
-            let location = answer.headers().get(header::LOCATION);
-            let location = location.and_then(|location| location.to_str().ok());
+            let header = |name| answer.headers().get(name)?.to_str().ok();
+            let (location, etag) = (header(header::LOCATION), header(header::ETAG));
             match answer.status() {
                 StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT => {
                     url = url.join(location.unwrap_or_default())?;
@@ -102,6 +102,7 @@ impl SignallingEndpoint {
                     let session = session.map(|url| SignallingSession {
                         url,
                         token: self.token,
+                        etag: etag.map(ToOwned::to_owned),
                     });
                     let body = answer.body_mut().with_config();
                     let body = body.limit(MAX_SESSION_LEN as u64).read_to_string();
@@ -126,15 +127,36 @@ impl SignallingEndpoint {
 }
 
 impl SignallingSession {
-    /// Ends the session. A server that does not answer finds out by silence.
-    pub(super) fn end(self) {
-        let agent: Agent = agent(DELETE_TIMEOUT);
-        let request = agent.delete(self.url.to_string());
-        let request = match &self.token {
-            Some(token) => request.header(header::AUTHORIZATION, format!("Bearer {token}")),
+    /// Sends further addresses. A server that takes none is left alone (RFC 9725 §4.3).
+    pub(super) fn patch(&self, fragment: &str) -> Result<(), SignallingError> {
+        let request = agent(OFFER_TIMEOUT)
+            .patch(self.url.to_string())
+            .content_type("application/trickle-ice-sdpfrag");
+        let request = match &self.etag {
+            Some(etag) => request.header(header::IF_MATCH, etag),
             None => request,
         };
-        let _ = request.call();
+        let request = authorised(request, self.token.as_deref());
+        let mut answer = request.send(fragment).map_err(|error| failed(&error))?;
+        match answer.status() {
+            status if status.is_success() => Ok(()),
+            StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED => Ok(()),
+            status => Err(refused(ServerProtocol::Whip, status, &mut answer)),
+        }
+    }
+
+    /// Ends the session. A server that does not answer finds out by silence.
+    pub(super) fn end(self) {
+        let request = agent(DELETE_TIMEOUT).delete(self.url.to_string());
+        let _ = authorised(request, self.token.as_deref()).call();
+    }
+}
+
+/// Adds the token to a request.
+fn authorised<B>(request: RequestBuilder<B>, token: Option<&str>) -> RequestBuilder<B> {
+    match token {
+        Some(token) => request.header(header::AUTHORIZATION, format!("Bearer {token}")),
+        None => request,
     }
 }
 

@@ -129,6 +129,7 @@ impl Connection {
             secure,
             make_call,
             is_open,
+            ..
         } = &mut self.way
         else {
             return false;

@@ -122,8 +122,8 @@ impl<'a> CallRun<'a> {
         seed: u64,
         mut ends: Vec<CallProcessConfig>,
     ) -> Result<(), Failure> {
-        let rendezvous = ends[0].encrypted.as_mut();
-        let rendezvous = rendezvous.and_then(|encrypted| encrypted.rendezvous.take());
+        let signalling = ends[0].encrypted.as_mut();
+        let signalling = signalling.and_then(|encrypted| encrypted.signalling.take());
         let invites = ends[0].encrypted.as_ref();
         let invites = invites.is_some_and(|encrypted| encrypted.invitation.is_some());
         let page = outputs::page(self.args, info, self.controls, outputs.json_is_said())?;
@@ -156,7 +156,7 @@ impl<'a> CallRun<'a> {
         // Replies come to standard input, unless pictures do.
         let reads_replies = invites && info.source != "-";
         let config = MonitorConfig {
-            rendezvous,
+            signalling,
             replies: reads_replies.then(Replies::start).flatten(),
             clock: self.clock,
             stop: self.stop,

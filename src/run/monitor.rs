@@ -24,10 +24,10 @@ use super::warning::{self, AwaitedReceiver, HopelessDeadline};
 use crate::choices::Choices;
 use crate::cli::RunArgs;
 use crate::failure::{self, Failure};
-use crate::meeting;
+use crate::meeting::{self, Signalling};
 use crate::outputs::{self, Outputs};
 use crate::page::Page;
-use crate::rendezvous::{MailboxEvent, RendezvousClient};
+use crate::rendezvous::MailboxEvent;
 use crate::stop::Stop;
 use crate::tcp::{Measured, TcpFlows};
 use crate::trace;
@@ -57,8 +57,8 @@ pub(super) struct MonitorConfig {
     pub(super) deadline: Duration,
     /// The receiver without which the run ends, if there is one.
     pub(super) receiver: Option<AwaitedReceiver>,
-    /// The client of the rendezvous, until the peer has come.
-    pub(super) rendezvous: Option<RendezvousClient>,
+    /// The client of a rendezvous or of a media server, until the peer has come.
+    pub(super) signalling: Option<Signalling>,
     /// The replies to this end's invitation, if it made one.
     pub(super) replies: Option<Replies>,
 }
@@ -214,9 +214,8 @@ impl Monitor {
                 Err(error) => failure::warn(error),
             }
         }
-        let rendezvous = self.config.rendezvous.iter();
-        let events: Vec<_> = rendezvous.flat_map(RendezvousClient::poll).collect();
-        for event in events {
+        let events = self.config.signalling.as_ref().map(Signalling::poll);
+        for event in events.unwrap_or_default() {
             match event {
                 MailboxEvent::Reply(reply) => self.handle_reply(reply)?,
                 MailboxEvent::Left => {
@@ -262,13 +261,13 @@ impl Monitor {
                 self.live.handle_invitation(meeting::joining(&invitation));
             }
             PeerLine::Reply(reply) => {
-                if let Some(rendezvous) = &self.config.rendezvous {
-                    rendezvous.leave(reply);
+                if let Some(signalling) = &self.config.signalling {
+                    signalling.leave(reply);
                 }
             }
             PeerLine::Encrypted(text) => {
                 failure::say(text);
-                self.config.rendezvous = None;
+                self.config.signalling = None;
                 self.begin(now);
             }
             PeerLine::Warning(text) => failure::warn(text),

@@ -19,7 +19,7 @@ pub(super) enum PeerLine {
     Note(String),
     /// The line by which the other end joins.
     Invitation(Box<Invitation>),
-    /// The reply of this end, for the rendezvous.
+    /// The reply of this end, for the rendezvous or the media server.
     Reply(Reply),
     /// The peer has come, and the connection is encrypted.
     Encrypted(String),
@@ -45,7 +45,7 @@ pub(super) struct PeerWatch {
     /// What an end that was invited waits for, until the inviter answers.
     join: Option<Join>,
     is_reply_said: bool,
-    /// The number of candidates that the rendezvous has.
+    /// The number of candidates that the rendezvous or the media server has.
     left: usize,
     words: Option<String>,
     peer: PeerKind,
@@ -112,14 +112,15 @@ impl PeerWatch {
             };
             lines.push(PeerLine::Lost(Failure::runtime(why)));
         }
-        let has_rendezvous = self.join.as_ref().map(|join| join.has_rendezvous);
-        if has_rendezvous == Some(true) && is_due && self.left < self.candidates.len() {
+        let is_signalled = self.join.as_ref().is_some_and(|join| join.is_signalled);
+        if is_signalled && is_due && self.left < self.candidates.len() {
             self.left = self.candidates.len();
             lines.push(PeerLine::Reply(Reply(self.candidates.clone())));
         }
-        let patience = match has_rendezvous {
-            Some(true) => RENDEZVOUS_TIMEOUT,
-            _ => ANSWER_TIMEOUT,
+        let patience = if is_signalled {
+            RENDEZVOUS_TIMEOUT
+        } else {
+            ANSWER_TIMEOUT
         };
         let takes_reply = self.join.is_some() && self.peer == PeerKind::Evenkeel;
         if takes_reply && waited >= patience && !self.is_reply_said {
@@ -226,7 +227,7 @@ mod tests {
             config: invitation.for_inviter(identity, Vec::new()).expect("a key"),
             invitation: Some(invitation),
             join: None,
-            rendezvous: None,
+            signalling: None,
             peer: PeerKind::Evenkeel,
         };
         PeerWatch::new(Instant::ZERO, &mut encrypted)

@@ -105,7 +105,8 @@ mod tests {
         let socket = Socket::bind(([127, 0, 0, 1], 0).into()).expect("a port");
         let encrypted = Encrypted::for_browsers(&socket, &clock).expect("a certificate");
         let (endpoint, _) = CallEndpoint::new(call(Instant::ZERO), Hearing::default());
-        Connection::secure(&clock, encrypted.config, endpoint, Box::new(call))
+        let times = (clock.now(), clock.system_zero());
+        Connection::secure(times, encrypted.config, false, endpoint, Box::new(call))
     }
 
     fn peer(id: &str) -> WebPeer {

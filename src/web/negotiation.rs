@@ -125,24 +125,9 @@ impl BrowserCalls {
         let (codec, clock) = (Codec::H264, &self.0.clock);
         let mut session = wiring::session("browser", role, codec, Some(PEER), seed, clock);
         session.ssrc = Some(ssrc);
-        session.reduced_size = video.reduced_size;
-        // Browsers do not know this extension.
-        session.extension_id = None;
-        if let Some(id) = video.transport_sequence_id {
-            session.transport_sequence_id = id;
-        }
+        wiring::follow_negotiated(&mut session, video);
         if let Some(send) = &mut session.send {
-            send.payload_type = video.payload_type;
-            send.feedback = video.feedback.unwrap_or(wiring::CALL_FEEDBACK);
             send.give_up = self.0.give_up;
-            // A browser takes a number that is left out for a loss.
-            send.leave_out_sequence_numbers = false;
-        }
-        if let Some(receive) = &mut session.receive {
-            receive.payload_type = video.payload_type;
-            receive.feedback = video.feedback.unwrap_or(wiring::CALL_FEEDBACK);
-            receive.reports = video.feedback.is_some();
-            receive.repair = None;
         }
         Ok(session)
     }
