@@ -1,5 +1,6 @@
 //! What the program says to a person who makes a mistake: one clear line, and exit status 2.
 
+mod browsers;
 mod conform;
 mod doctor;
 mod files;

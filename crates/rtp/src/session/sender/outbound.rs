@@ -1,7 +1,5 @@
 //! The media that leaves to one receiver at a time.
 
-use std::ops::Range;
-
 use tfrc::time::{Duration, Instant};
 use tfrc::trace::Trace;
 use tfrc::trust::Receivable;
@@ -21,7 +19,7 @@ use super::reception::REMEMBERED;
 use super::sending_rate::{Control, SendingRate};
 use super::sent_history::SentHistory;
 use super::sent_media::SentMedia;
-use crate::packet::ext::{RttSendTs, TransportSequence};
+use crate::packet::ext::TransportSequence;
 use crate::packet::flexfec;
 use crate::packet::rtcp::FeedbackMode;
 use crate::packet::rtp::{HEADER_LEN, RtpHeader, media_time};
@@ -43,7 +41,7 @@ pub(in crate::session) struct Outbound {
     /// True if our socket marks packets, and the feedback format carries marks.
     is_ecn_capable: bool,
     /// True if media has `rtt-sendts`.
-    has_timing: bool,
+    pub(super) has_timing: bool,
 }
 
 impl Outbound {
@@ -82,21 +80,6 @@ impl Outbound {
     /// Returns the length of the largest packet.
     pub(in crate::session) fn packet_size(&self) -> usize {
         usize::try_from(self.config.packet_size.get()).unwrap_or(usize::MAX)
-    }
-
-    /// Returns the header extension elements that a packet has, of `rtt-sendts` and the transport-wide number.
-    pub(in crate::session) fn elements(&self) -> Range<usize> {
-        usize::from(!self.has_timing)..1 + usize::from(self.numbering.has_transport())
-    }
-
-    /// Returns the length of a media packet before its payload: the fixed header and the extension.
-    pub(in crate::session) fn headers_len(&self) -> usize {
-        let transport = usize::from(self.numbering.has_transport()) * (1 + TransportSequence::LEN);
-        let timing = usize::from(self.has_timing) * (1 + RttSendTs::LEN);
-        match timing + transport {
-            0 => HEADER_LEN,
-            elements => HEADER_LEN + (4 + elements).next_multiple_of(4),
-        }
     }
 
     /// Returns the packets and bytes of payload sent, as a sender report counts them.

@@ -1,5 +1,7 @@
 //! Answers an offer: one video stream in H.264, sound laid out but inactive, and nothing else.
 
+use std::fmt;
+
 use super::h264::ProfileLevelId;
 use super::write::{InactiveAudio, RefusedSection, SessionLines, VideoSection};
 use super::{
@@ -8,7 +10,7 @@ use super::{
 };
 
 /// The answer to an offer, and what both ends use by it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Answer {
     /// The video stream.
     pub video: NegotiatedVideo,
@@ -16,6 +18,16 @@ pub struct Answer {
     pub peer: PeerTransport,
     /// The text for the peer.
     pub text: String,
+}
+
+/// Leaves out the text, which has the password of this end.
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { video, peer, .. } = self;
+        let mut fields = f.debug_struct("Answer");
+        fields.field("video", video).field("peer", peer);
+        fields.finish_non_exhaustive()
+    }
 }
 
 impl Answer {

@@ -52,6 +52,16 @@ impl fmt::Debug for IceCredentials {
     }
 }
 
+/// A password of ICE, which no debug text has.
+#[derive(Clone, PartialEq)]
+struct IcePassword(String);
+
+impl fmt::Debug for IcePassword {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("IcePassword")
+    }
+}
+
 /// The part of an end in the DTLS handshake (RFC 8842 §5.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DtlsSetup {
@@ -162,7 +172,7 @@ struct MediaSection {
     mux: bool,
     reduced_size: bool,
     ufrag: Option<String>,
-    password: Option<String>,
+    password: Option<IcePassword>,
     fingerprint: Option<String>,
     setup: Option<DtlsSetup>,
     candidates: Vec<String>,
@@ -277,7 +287,7 @@ impl RemoteDescription {
         Ok(PeerTransport {
             credentials: IceCredentials {
                 ufrag: ufrag.ok_or(SdpError::Missing("a=ice-ufrag"))?,
-                password: password.ok_or(SdpError::Missing("a=ice-pwd"))?,
+                password: password.ok_or(SdpError::Missing("a=ice-pwd"))?.0,
             },
             fingerprint: fingerprint.ok_or(SdpError::Missing("a=fingerprint of sha-256"))?,
             setup,

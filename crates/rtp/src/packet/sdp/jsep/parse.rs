@@ -4,8 +4,8 @@ use std::str::FromStr;
 
 use super::h264::H264Parameters;
 use super::{
-    Direction, DtlsSetup, FeedbackTypes, MAX_CANDIDATES, MAX_SECTIONS, MAX_SESSION_LEN,
-    MediaFormat, MediaSection, RemoteDescription, SdpError, TransportSequence,
+    Direction, DtlsSetup, FeedbackTypes, IcePassword, MAX_CANDIDATES, MAX_SECTIONS,
+    MAX_SESSION_LEN, MediaFormat, MediaSection, RemoteDescription, SdpError, TransportSequence,
 };
 use crate::packet::sdp::parse::is_payload_type;
 
@@ -195,7 +195,10 @@ impl SessionParser {
     fn transport(&mut self, name: &str, value: &str) -> Result<(), SdpError> {
         match name {
             "ice-ufrag" => self.present().ufrag = Some(self.ice_text("ice-ufrag", value, 4)?),
-            "ice-pwd" => self.present().password = Some(self.ice_text("ice-pwd", value, 22)?),
+            "ice-pwd" => {
+                let password = self.ice_text("ice-pwd", value, 22)?;
+                self.present().password = Some(IcePassword(password));
+            }
             "fingerprint" => {
                 let (hash, fingerprint) = value.split_once(' ').unwrap_or((value, ""));
                 if hash.eq_ignore_ascii_case("sha-256") && is_fingerprint(fingerprint) {

@@ -72,7 +72,12 @@ fn refusals_name_line_value_and_remedy() {
 
 #[test]
 fn password_is_in_no_debug_text() {
-    let shown = format!("{:?} {:?}", answer(CHROMIUM).peer, local());
+    let shown = format!(
+        "{:?} {:?} {:?}",
+        parsed(CHROMIUM),
+        answer(CHROMIUM),
+        local()
+    );
     assert!(shown.contains("Cx8p"));
     assert!(!shown.contains("Zk0wHqSxvP7uV2n4bQmR3tYd") && !shown.contains("0123456789abcd"));
 }
