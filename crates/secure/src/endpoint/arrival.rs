@@ -117,7 +117,8 @@ impl<E: Endpoint> Secure<E> {
         };
         let was_known = self.path.current() == Some(path);
         let is_checked = !was_known && self.ice.has_viable_remote_candidate(source);
-        if self.path.handle_authentic(now, path, is_checked) {
+        let mut has_news = self.path.handle_authentic(now, path, is_checked);
+        if has_news {
             self.take_path(now, path);
         }
         if was_known {
@@ -128,9 +129,12 @@ impl<E: Endpoint> Secure<E> {
             && let Ok(candidate) = Candidate::server_reflexive(source, source, "udp")
         {
             self.ice.add_remote_candidate(candidate);
+            has_news = true;
         }
         self.peer_addresses.prove(now, source);
-        self.handle_connectivity(now);
+        if has_news {
+            self.handle_connectivity(now);
+        }
     }
 
     /// Adds the address that a packet came from. Addresses that are not in use give way.
