@@ -37,7 +37,7 @@ fn parse(bytes: &[u8]) -> Result<Described, String> {
     let text = &*String::from_utf8_lossy(bytes);
     let description = Description::read(text, |name| codec_of(name).is_some());
     let description = description.map_err(|error| match error {
-        SdpError::Missing(_) | SdpError::TooLong => format!(
+        SdpError::Missing(_) | SdpError::TooLong(_) => format!(
             "{error}; give the session description that evenkeel send --sdp FILE writes, of lines as v=0 and m=video"
         ),
         SdpError::Line { .. } => error.to_string(),
@@ -89,7 +89,7 @@ pub(crate) fn describe(
     description.parameters = codec.parameters((format.width, format.height));
     description.session_id = session.seed;
     description.keyframe_requests = codec == Codec::H264;
-    description.extension_id = Some(session.extension_id);
+    description.extension_id = session.extension_id;
     description.frame_rate = Some(format.frame_rate.per_second());
     description.reduced_size = session.reduced_size;
     if let Some(send) = &session.send {
@@ -144,7 +144,7 @@ pub(crate) fn follow(described: &Described, session: &mut session::Config) -> St
     } = described;
     session.extension_id = description
         .extension_id
-        .unwrap_or(session::Config::EXTENSION_ID);
+        .or(Some(session::Config::EXTENSION_ID));
     session.reduced_size = description.reduced_size;
     if let Some(bandwidth) = description.bandwidth {
         session.bandwidth = bandwidth;

@@ -18,7 +18,10 @@ mod description;
 mod devices;
 mod emulated_link;
 mod failure;
+mod http;
+mod http_client;
 mod inputs;
+mod media_server;
 mod meeting;
 mod output_file;
 mod outputs;
@@ -27,12 +30,14 @@ mod possible_size;
 mod queue;
 mod recording;
 mod redaction;
+mod rendezvous;
 mod run;
 mod shell;
 mod stop;
 mod tcp;
 mod trace;
 mod units;
+mod web;
 mod wiring;
 
 use std::process::ExitCode;
@@ -96,6 +101,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Call(args) => cmd::call::run(&args),
         Command::Send(args) => cmd::send::run(&args),
         Command::Recv(args) => cmd::recv::run(&args),
+        Command::Rendezvous(args) => cmd::rendezvous::run(&args),
         Command::Conform(args) => cmd::conform::run(&args),
         Command::Doctor(args) => cmd::doctor::run(&args),
         Command::Link(args) => cmd::link::run(&args),

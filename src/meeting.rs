@@ -5,21 +5,27 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 use std::time::{Duration, UNIX_EPOCH};
 
 use evenkeel_net::{Clock, Socket, local_addresses};
-use evenkeel_secure::endpoint::{Candidate, IceServer, SecureConfig};
+use evenkeel_secure::dtls::Role;
+use evenkeel_secure::endpoint::{Candidate, IceCreds, IceServer, SecureConfig};
 use evenkeel_secure::identity::Identity;
-use evenkeel_secure::invitation::{Invitation, MAX_ADDRESSES, Purpose};
+use evenkeel_secure::invitation::{Invitation, MAX_ADDRESSES, Purpose, RendezvousUrl, Reply};
 use qrcode::QrCode;
 use qrcode::render::unicode::Dense1x2;
 
 use crate::address::HeardSources;
 use crate::cli::ConnectionArgs;
 use crate::failure::{self, Failure};
+use crate::media_server::Trickle;
 use crate::outputs;
+use crate::rendezvous::{MailboxEvent, RendezvousClient};
 use crate::wiring;
 
 /// The time within which an inviter must answer. A way that carries packets is found in a few round trips; the rest is for a
 /// person who pastes a reply.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// The time within which a media server must answer by UDP, after it answered the offer.
+const SERVER_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The way to the peer that the command line asks for.
 pub(crate) enum Meeting<'a> {
@@ -99,13 +105,17 @@ impl<'a> Meeting<'a> {
         if matches!(self, Self::Plain(_)) {
             return Ok(None);
         }
-        let socket = wiring::bind(bind.unwrap_or((Ipv6Addr::UNSPECIFIED, 0).into()), option)?;
+        let socket = bind_for_all(bind, option)?;
         let mut encrypted = match self {
-            Self::Join(invitation) => Encrypted::join(invitation, &socket)?,
-            _ => Encrypted::invite(purpose, &socket, clock)?,
+            Self::Join(_) if args.rendezvous.is_some() => {
+                return Err(Failure::usage(
+                    "--rendezvous is for the end that invites, and its invitation names the host: leave it out here",
+                ));
+            }
+            Self::Join(invitation) => Encrypted::join(invitation, &socket, clock)?,
+            _ => Encrypted::invite(purpose, &socket, clock, args.rendezvous.as_ref())?,
         };
-        let servers = args.ice_servers.iter().map(|url| server(url, &socket));
-        encrypted.config.servers = servers.collect::<Result<_, _>>()?;
+        encrypted.config.servers = servers(args, &socket)?;
         Ok(Some((socket, encrypted)))
     }
 }
@@ -119,6 +129,17 @@ fn command(purpose: Purpose) -> &'static str {
     }
 }
 
+/// The kind of the peer of an encrypted connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PeerKind {
+    /// An end of this program, which shows the same words.
+    Evenkeel,
+    /// Browsers, one after the other.
+    Browser,
+    /// A media server, which passes pictures on.
+    MediaServer,
+}
+
 /// What an end that was invited waits for.
 #[derive(Debug)]
 pub(crate) struct Join {
@@ -126,6 +147,32 @@ pub(crate) struct Join {
     pub(crate) timeout: Duration,
     /// The inviter's addresses, in words.
     pub(crate) addresses: String,
+    /// True if this end's addresses reach the peer by a rendezvous or a media server.
+    pub(crate) is_signalled: bool,
+}
+
+/// The way by which the two ends learn each other's addresses, beside a pasted line.
+pub(crate) enum Signalling {
+    Rendezvous(RendezvousClient),
+    MediaServer(Trickle),
+}
+
+impl Signalling {
+    /// Passes on the addresses of this end.
+    pub(crate) fn leave(&self, reply: Reply) {
+        match self {
+            Self::Rendezvous(client) => client.leave(reply),
+            Self::MediaServer(trickle) => trickle.send(reply.0),
+        }
+    }
+
+    /// Returns what happened since the last call.
+    pub(crate) fn poll(&self) -> Vec<MailboxEvent> {
+        match self {
+            Self::Rendezvous(client) => client.poll().collect(),
+            Self::MediaServer(_) => Vec::new(),
+        }
+    }
 }
 
 /// An encrypted connection that is to be made.
@@ -135,34 +182,95 @@ pub(crate) struct Encrypted {
     pub(crate) invitation: Option<Invitation>,
     /// What an end that was invited waits for.
     pub(crate) join: Option<Join>,
+    pub(crate) signalling: Option<Signalling>,
+    pub(crate) peer: PeerKind,
 }
 
 impl Encrypted {
-    fn invite(purpose: Purpose, socket: &Socket, clock: &Clock) -> Result<Self, Failure> {
+    /// Prepares a connection that the offer of a browser begins. Until then nobody has the credentials.
+    pub(crate) fn for_browsers(socket: &Socket, clock: &Clock) -> Result<Self, Failure> {
+        let identity = Identity::generate(UNIX_EPOCH + clock.unix_time(clock.now()));
+        let config = SecureConfig {
+            candidates: candidates(socket.local_address())?,
+            servers: Vec::new(),
+            credentials: IceCreds::new(),
+            peer_credentials: IceCreds::new(),
+            peer_candidates: Vec::new(),
+            peer_fingerprint: [0; 32].into(),
+            identity: identity.map_err(Failure::runtime)?,
+            encrypts_extensions: false,
+            role: Role::Server,
+            controls: false,
+        };
+        Ok(Self {
+            config,
+            invitation: None,
+            join: None,
+            signalling: None,
+            peer: PeerKind::Browser,
+        })
+    }
+
+    /// Prepares a connection to a media server that answered an offer.
+    pub(crate) fn to_media_server(config: SecureConfig, trickle: Option<Trickle>) -> Self {
+        let addresses = config.peer_candidates.iter();
+        let addresses: Vec<_> = addresses.map(|it| it.addr().to_string()).collect();
+        Self {
+            config,
+            invitation: None,
+            join: Some(Join {
+                timeout: SERVER_TIMEOUT,
+                addresses: addresses.join(" or "),
+                is_signalled: trickle.is_some(),
+            }),
+            signalling: trickle.map(Signalling::MediaServer),
+            peer: PeerKind::MediaServer,
+        }
+    }
+
+    fn invite(
+        purpose: Purpose,
+        socket: &Socket,
+        clock: &Clock,
+        rendezvous: Option<&RendezvousUrl>,
+    ) -> Result<Self, Failure> {
         let identity = Identity::generate(UNIX_EPOCH + clock.unix_time(clock.now()));
         let identity = identity.map_err(Failure::runtime)?;
         let candidates = candidates(socket.local_address())?;
         let invitation = Invitation::new(purpose, &identity);
-        let invitation = invitation.map_err(Failure::runtime)?;
+        let mut invitation = invitation.map_err(Failure::runtime)?;
         let config = invitation.for_inviter(identity, candidates);
+        let client =
+            rendezvous.and_then(|url| RendezvousClient::read(*clock, url, invitation.mailbox()));
+        if let Some(url) = rendezvous {
+            invitation = invitation.by(url.clone());
+        }
         Ok(Self {
             config: config.map_err(Failure::runtime)?,
             invitation: Some(invitation),
             join: None,
+            signalling: client.map(Signalling::Rendezvous),
+            peer: PeerKind::Evenkeel,
         })
     }
 
-    fn join(invitation: &Invitation, socket: &Socket) -> Result<Self, Failure> {
+    fn join(invitation: &Invitation, socket: &Socket, clock: &Clock) -> Result<Self, Failure> {
         let config = invitation.for_joiner(candidates(socket.local_address())?);
         let addresses = invitation.addresses().map(|address| address.to_string());
         let addresses: Vec<_> = addresses.collect();
+        let rendezvous = invitation.rendezvous();
+        let rendezvous =
+            rendezvous.and_then(|url| RendezvousClient::write(*clock, url, invitation.mailbox()));
         Ok(Self {
             config: config.map_err(Failure::runtime)?,
             invitation: None,
             join: Some(Join {
                 timeout: JOIN_TIMEOUT,
                 addresses: addresses.join(" or "),
+                is_signalled: rendezvous.is_some(),
             }),
+            signalling: rendezvous.map(Signalling::Rendezvous),
+            peer: PeerKind::Evenkeel,
         })
     }
 }
@@ -186,6 +294,17 @@ pub(crate) fn print(invitation: &Invitation, output_is_taken: bool) -> Result<()
         "the other end joins with this line; give it to one person alone:",
     )?;
     outputs::tell(output_is_taken, joining(invitation))
+}
+
+/// Binds the socket of an encrypted connection, any free port unless one is given.
+pub(crate) fn bind_for_all(bind: Option<SocketAddr>, option: &str) -> Result<Socket, Failure> {
+    wiring::bind(bind.unwrap_or((Ipv6Addr::UNSPECIFIED, 0).into()), option)
+}
+
+/// Returns the servers that help through NATs.
+pub(crate) fn servers(args: &ConnectionArgs, socket: &Socket) -> Result<Vec<IceServer>, Failure> {
+    let servers = args.ice_servers.iter();
+    servers.map(|url| server(url, socket)).collect()
 }
 
 /// Resolves the URL of a server to an address that the socket can send to.

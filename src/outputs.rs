@@ -18,7 +18,7 @@ use crate::failure::{self, Failure};
 use crate::output_file::OutputFile;
 use crate::page::{Controls, Mode, Page, PageInfo};
 use crate::recording::{Container, ContainerRecording, Recording, Y4mRecording};
-use crate::redaction::redacted;
+use crate::redaction::{redacted, redacted_words};
 use crate::trace::{TraceEvent, TraceFile};
 use crate::units;
 
@@ -224,8 +224,8 @@ pub(crate) fn page_info(
 /// Returns the words of the command that would show the same pictures again, without its secrets.
 fn words(picture: Option<&PictureArgs>) -> Vec<String> {
     let typed = std::env::args_os().skip(1);
-    let typed = typed.map(|word| redacted(&word.to_string_lossy()));
-    let mut words: Vec<String> = ["evenkeel".into()].into_iter().chain(typed).collect();
+    let typed = typed.map(|word| word.to_string_lossy().into_owned());
+    let mut words = redacted_words(["evenkeel".into()].into_iter().chain(typed));
     if let Some(picture) = picture.filter(|picture| picture.seed.is_none()) {
         words.extend(["--seed".into(), picture.seed().to_string()]);
     }

@@ -2,6 +2,24 @@
 
 use evenkeel_secure::invitation::Invitation;
 
+/// The option whose value is a secret, whatever it looks like.
+const TOKEN_OPTION: &str = "--token";
+
+/// Returns the words of a command line as [`redacted`] does, and without the value of `--token`.
+pub(crate) fn redacted_words(words: impl Iterator<Item = String>) -> Vec<String> {
+    let mut is_token = false;
+    let redact = |word: String| {
+        let was_token = is_token;
+        is_token = word == TOKEN_OPTION;
+        if was_token {
+            "TOKEN".into()
+        } else {
+            redacted(&word)
+        }
+    };
+    words.map(redact).collect()
+}
+
 /// Returns the word with names in place of an invitation and of passwords.
 ///
 /// An invitation lets anyone join, and a repeated command could not use it a second time. Nothing that follows the user of a
@@ -11,6 +29,9 @@ pub(crate) fn redacted(word: &str) -> String {
         Some((option, value)) if option.starts_with("--") => (&word[..=option.len()], value),
         _ => ("", word),
     };
+    if option.strip_suffix('=') == Some(TOKEN_OPTION) {
+        return format!("{option}TOKEN");
+    }
     format!("{option}{}", redacted_value(value))
 }
 
@@ -49,6 +70,28 @@ pub(crate) fn without_secrets(text: &str, words: impl Iterator<Item = String>) -
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn value_of_token_is_replaced() {
+        let words = [
+            "send",
+            "--token",
+            "abc",
+            "--token=abc",
+            "--whip",
+            "http://host",
+        ];
+        let redacted = redacted_words(words.into_iter().map(String::from));
+        let expected = [
+            "send",
+            "--token",
+            "TOKEN",
+            "--token=TOKEN",
+            "--whip",
+            "http://host",
+        ];
+        assert_eq!(redacted, expected);
+    }
 
     #[test]
     fn secrets_of_a_word_are_replaced() {

@@ -163,6 +163,16 @@ pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
+/// Parses the name of a room, which is a part of an address: `call`, `studio-2`.
+pub(crate) fn room(text: &str) -> Result<String, String> {
+    let is_right = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    let is_name = (1..=64).contains(&text.len()) && text.bytes().all(is_right);
+    let remedy = "not a room's name: write 1 to 64 letters, digits, - and _, as in studio-2";
+    is_name
+        .then(|| text.to_owned())
+        .ok_or_else(|| remedy.into())
+}
+
 /// Parses a local address without its port: `::`, `192.0.2.7`, `fe80::7%eth0`.
 pub(crate) fn host(text: &str) -> Result<SocketAddr, String> {
     let address = address::literal(text, 0)?;

@@ -11,6 +11,7 @@ use evenkeel_media::policy::{PolicyConfig, Rules};
 use evenkeel_media::reassemble::{Payload, Payloads};
 use evenkeel_media::rtp_codec::RtpCodec as _;
 use evenkeel_net::{BindError, Clock, Socket};
+use evenkeel_rtp::packet::sdp::jsep::NegotiatedVideo;
 use evenkeel_rtp::session::{self, FeedbackMode, ReceiveConfig, RepairConfig, SendConfig};
 use tfrc::units::Rate;
 
@@ -137,6 +138,28 @@ pub(crate) fn session(
         });
     }
     config
+}
+
+/// Follows what both ends negotiated: formats of reports, extensions and payload types.
+pub(crate) fn follow_negotiated(session: &mut session::Config, video: &NegotiatedVideo) {
+    session.reduced_size = video.reduced_size;
+    // Peers of other makers do not know this extension.
+    session.extension_id = None;
+    if let Some(id) = video.transport_sequence_id {
+        session.transport_sequence_id = id;
+    }
+    if let Some(send) = &mut session.send {
+        send.payload_type = video.payload_type;
+        send.feedback = video.feedback.unwrap_or(CALL_FEEDBACK);
+        // A foreign receiver takes a number that is left out for a loss.
+        send.leave_out_sequence_numbers = false;
+    }
+    if let Some(receive) = &mut session.receive {
+        receive.payload_type = video.payload_type;
+        receive.feedback = video.feedback.unwrap_or(CALL_FEEDBACK);
+        receive.reports = video.feedback.is_some();
+        receive.repair = None;
+    }
 }
 
 /// Sets the feedback that receivers send, if one is given.

@@ -9,6 +9,7 @@ pub mod files;
 pub mod flexfec;
 pub mod h264_payload;
 pub mod jpeg_payload;
+pub mod jsep;
 pub mod path;
 pub mod perf;
 pub mod rate_control;
@@ -33,7 +34,7 @@ use tfrc::time::Instant;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets, by the names of their files in `fuzz_targets` and of their folders in `seeds`.
-pub const TARGETS: [Target; 18] = [
+pub const TARGETS: [Target; 19] = [
     ("dtls", dtls::check),
     ("dv_payload", dv_payload::check),
     ("experiment", experiment::check),
@@ -41,6 +42,7 @@ pub const TARGETS: [Target; 18] = [
     ("flexfec", flexfec::check),
     ("h264_payload", h264_payload::check),
     ("jpeg_payload", jpeg_payload::check),
+    ("jsep", jsep::check),
     ("path", path::check),
     ("perf", perf::check),
     ("rate_control", rate_control::check),

@@ -228,8 +228,8 @@ impl End {
         if let Some(format) = self.feedback_format {
             config.feedback_format = format;
         }
-        if let Some(id) = self.extension_id {
-            config.extension_id = id;
+        if self.extension_id.is_some() {
+            config.extension_id = self.extension_id;
         }
         let feedback = FeedbackMode::ALL[usize::from(self.feedback % 5)];
         config.receive = self.receive.map(|payload_type| ReceiveConfig {

@@ -112,6 +112,7 @@ fn end([own, peer, server, _]: [SocketAddr; 4]) -> Secure<Deaf> {
         identity: IDENTITIES[0].clone(),
         encrypts_extensions: true,
         role: Role::Client,
+        controls: true,
     };
     Secure::new(Instant::ZERO, *ZERO, config, Deaf)
 }

@@ -26,6 +26,28 @@ pub(crate) struct CallArgs {
     /// With --plain, hear only this address, at any port unless it has one
     #[arg(long, value_name = "ADDR")]
     pub(crate) from: Option<String>,
+    /// Let a browser join: print a link that a person opens in Chromium, Firefox or Safari [default address: [::]:8443]
+    ///
+    /// The page is served over HTTPS, and on loopback in the clear. WHIP and WHEP clients join, too. Pictures are coded in H.264,
+    /// and one browser is in the call at a time. Example: `evenkeel call --web`
+    #[arg(
+        long,
+        value_name = "ADDR:PORT",
+        value_parser = units::address,
+        num_args = 0..=1,
+        default_missing_value = "[::]:8443",
+        conflicts_with_all = ["peer", "plain", "from", "ice_servers"]
+    )]
+    pub(crate) web: Option<SocketAddr>,
+    /// With --web, the name of the room in the link: letters, digits, - and _
+    #[arg(long, value_name = "NAME", default_value = "call", requires = "web", value_parser = units::room)]
+    pub(crate) room: String,
+    /// With --web, the certificate of the page with its chain, in PEM [default: one that is made for the run]
+    #[arg(long, value_name = "FILE", requires_all = ["web", "tls_key"])]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// With --web, the private key of --tls-cert, in PEM
+    #[arg(long, value_name = "FILE", requires_all = ["web", "tls_cert"])]
+    pub(crate) tls_key: Option<PathBuf>,
     /// Stop sending after this long without a report, and listen on
     ///
     /// Sending resumes once the peer is heard again

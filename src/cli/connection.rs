@@ -1,6 +1,7 @@
 //! Options for the connection to a peer over a network.
 
 use clap::Args;
+use evenkeel_secure::invitation::RendezvousUrl;
 
 /// The connection to the peer.
 #[derive(Clone, Debug, Args)]
@@ -18,4 +19,11 @@ pub(crate) struct ConnectionArgs {
     /// found. Both listen at port 3478 unless HOST:PORT is given. The option can be repeated
     #[arg(long = "ice-server", value_name = "URL", conflicts_with = "plain")]
     pub(crate) ice_servers: Vec<String>,
+    /// Let the end that joins leave its addresses at this host, which runs evenkeel rendezvous
+    ///
+    /// It is for the end that invites, whose invitation names the host. Otherwise a person pastes a line of the end that
+    /// joins into this end's terminal, if routers need that. The host learns neither the secret nor the addresses, as the
+    /// reply is sealed
+    #[arg(long, value_name = "URL", conflicts_with = "plain")]
+    pub(crate) rendezvous: Option<RendezvousUrl>,
 }

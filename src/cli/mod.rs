@@ -7,9 +7,11 @@ mod demo;
 mod doctor;
 mod lab;
 mod link;
+mod media_server;
 mod perf;
 mod picture;
 mod recv;
+mod rendezvous;
 mod run;
 mod send;
 mod testbed;
@@ -24,9 +26,11 @@ pub(crate) use demo::DemoArgs;
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use lab::{LabArgs, LabCommand, LabListArgs, LabRunArgs};
 pub(crate) use link::{EmulationArgs, LinkArgs, LinkCommand, LinkRelayArgs, LinkRouterArgs};
+pub(crate) use media_server::MediaServerArgs;
 pub(crate) use perf::{PerfArgs, PerfClientArgs, PerfCommand, PerfOutputArgs, PerfServerArgs};
 pub(crate) use picture::{CodecChoice, PictureArgs};
 pub(crate) use recv::RecvArgs;
+pub(crate) use rendezvous::RendezvousArgs;
 pub(crate) use run::RunArgs;
 pub(crate) use send::SendArgs;
 pub(crate) use testbed::{TestbedArgs, TestbedCommand, TestbedLaunchArgs, TestbedRunArgs};
@@ -55,6 +59,8 @@ pub(crate) enum Command {
     Send(SendArgs),
     /// Receive what `evenkeel send` sends
     Recv(RecvArgs),
+    /// Help the two ends of a call find each other, where routers are between them
+    Rendezvous(RendezvousArgs),
     /// Check a TFRC implementation by the thesis's 57 checks, and more
     Conform(ConformArgs),
     /// List what this machine offers: addresses, speed of codecs, timers, cameras

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{ConnectionArgs, RunArgs};
+use super::{ConnectionArgs, MediaServerArgs, RunArgs};
 
 /// `evenkeel recv`.
 #[derive(Clone, Debug, Args)]
@@ -20,6 +20,15 @@ pub(crate) struct RecvArgs {
     /// --sdp only a group's address is taken
     #[arg(value_name = "INVITATION|BIND")]
     pub(crate) bind: Option<String>,
+    /// Play what a media server has at this URL of WHEP
+    ///
+    /// Example: --whep https://example.org/live/whep
+    #[arg(
+        long,
+        value_name = "URL",
+        conflicts_with_all = ["bind", "sdp", "plain", "rendezvous", "from", "feedback"]
+    )]
+    pub(crate) whep: Option<String>,
     /// With --plain, hear only this address, at any port unless it has one
     ///
     /// A group of IPv4 is joined for this source alone, as it is for those of a=source-filter in --sdp
@@ -41,6 +50,8 @@ pub(crate) struct RecvArgs {
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
     pub(crate) connection: ConnectionArgs,
+    #[command(flatten)]
+    pub(crate) server: MediaServerArgs,
     #[command(flatten)]
     pub(crate) run: RunArgs,
 }

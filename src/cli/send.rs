@@ -7,7 +7,7 @@ use clap::Args;
 use tfrc::time::Duration;
 use tfrc::units::Rate;
 
-use super::{ConnectionArgs, PictureArgs, RunArgs};
+use super::{ConnectionArgs, MediaServerArgs, PictureArgs, RunArgs};
 use crate::units;
 
 /// `evenkeel send`.
@@ -22,6 +22,15 @@ pub(crate) struct SendArgs {
     /// the clear, and needs --fixed-rate, as its members report nothing
     #[arg(value_name = "INVITATION")]
     pub(crate) dest: Option<String>,
+    /// Publish H.264 to a media server at this URL of WHIP (RFC 9725)
+    ///
+    /// Example: --whip https://example.org/live/whip
+    #[arg(
+        long,
+        value_name = "URL",
+        conflicts_with_all = ["dest", "sdp", "fixed_rate", "plain", "rendezvous", "feedback", "filler"]
+    )]
+    pub(crate) whip: Option<String>,
     /// Local address and port; any free port unless given
     #[arg(long, value_name = "ADDR:PORT", value_parser = units::address)]
     pub(crate) bind: Option<SocketAddr>,
@@ -45,6 +54,8 @@ pub(crate) struct SendArgs {
     pub(crate) picture: PictureArgs,
     #[command(flatten)]
     pub(crate) connection: ConnectionArgs,
+    #[command(flatten)]
+    pub(crate) server: MediaServerArgs,
     #[command(flatten)]
     pub(crate) run: RunArgs,
 }

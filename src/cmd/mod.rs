@@ -12,6 +12,7 @@ pub(crate) mod link;
 #[allow(clippy::print_stderr, reason = "its runs have no page")]
 pub(crate) mod perf;
 pub(crate) mod recv;
+pub(crate) mod rendezvous;
 pub(crate) mod send;
 pub(crate) mod testbed;
 #[allow(clippy::print_stderr, reason = "its runs have no page")]

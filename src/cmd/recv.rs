@@ -13,6 +13,7 @@ use crate::cli::RecvArgs;
 use crate::description;
 use crate::failure::Failure;
 use crate::inputs;
+use crate::media_server::{MediaServer, MediaServerSession, ServerProtocol};
 use crate::meeting::{self, Meeting};
 use crate::outputs::{self, Outputs};
 use crate::page::Mode;
@@ -40,12 +41,24 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
     let meeting = Meeting::of(invitation, is_plain, purpose)?;
     let mut from = meeting.heard(args.from.as_deref())?;
     let seed = wiring::network_seed(args.seed);
-    let codec = Codec::Mjpeg;
+    let server = args
+        .whep
+        .as_deref()
+        .map(|url| MediaServer::new(ServerProtocol::Whep, url, args.server.token.as_deref()));
+    let server = server.transpose()?;
+    let codec = match server {
+        Some(_) => Codec::H264,
+        None => Codec::Mjpeg,
+    };
     let mut session = wiring::session("recv", Role::Receives, codec, None, seed, &run.clock);
     let described = args.sdp.as_deref().map(description::read).transpose()?;
     let description = described.as_ref().map(|described| &described.description);
     let stream = match &described {
         Some(described) => description::follow(described, &mut session),
+        None if server.is_some() => Stream {
+            codec,
+            payloads: Payload::H264.into(),
+        },
         None => {
             let payloads = Payload::Jpeg.into();
             let mut stream = Stream { codec, payloads };
@@ -58,7 +71,16 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
     wiring::set_feedback(&mut session, args.run.feedback);
     let sink = outputs::sink(args.record.as_deref(), stream.codec, frame_rate)?;
     let outputs = Outputs::open(&args.run, args.record.as_deref())?;
-    let encrypted = meeting.encrypted(purpose, bind, "BIND", &run.clock, &args.connection)?;
+    let mut server_session = None;
+    let encrypted = match server {
+        Some(server) => {
+            let socket = meeting::bind_for_all(bind, "BIND")?;
+            let joined = server.join(&socket, &run.clock, &args.connection, &mut session, None)?;
+            server_session = Some(joined.1);
+            Some((socket, joined.0))
+        }
+        None => meeting.encrypted(purpose, bind, "BIND", &run.clock, &args.connection)?,
+    };
     let (socket, in_group, encrypted) = match encrypted {
         Some((socket, encrypted)) => {
             session.peer = Some(PEER);
@@ -87,7 +109,9 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
         sink: Some(sink),
     };
     let info = outputs::page_info(Mode::Recv, None, None);
-    run.watch(outputs, &info, seed, vec![end])
+    let ended = run.watch(outputs, &info, seed, vec![end]);
+    server_session.into_iter().for_each(MediaServerSession::end);
+    ended
 }
 
 /// Returns where to listen. Of an address that the sender describes only a group counts: a host's may be that of a

@@ -6,10 +6,11 @@ use evenkeel_codec::Codec;
 use evenkeel_secure::endpoint::PEER;
 use evenkeel_secure::invitation::Purpose;
 
-use crate::cli::SendArgs;
+use crate::cli::{CodecChoice, SendArgs};
 use crate::description;
 use crate::failure::Failure;
 use crate::inputs;
+use crate::media_server::{MediaServer, MediaServerSession, ServerProtocol};
 use crate::meeting::{self, Meeting};
 use crate::outputs::{self, Outputs};
 use crate::page::Mode;
@@ -30,10 +31,32 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
     if peer.ip().is_multicast() {
         require_group_options(args, peer)?;
     }
-    let video = run.video(&args.picture, &[("--sdp", args.sdp.as_deref())])?;
+    let server = args
+        .whip
+        .as_deref()
+        .map(|url| MediaServer::new(ServerProtocol::Whip, url, args.server.token.as_deref()));
+    let server = server.transpose()?;
+    let mut picture = args.picture.clone();
+    if server.is_some() {
+        picture.codec = CodecChoice::One(Codec::H264);
+    }
+    let video = run.video(&picture, &[("--sdp", args.sdp.as_deref())])?;
     let outputs = Outputs::open(&args.run, None)?;
-    let encrypted =
-        meeting.encrypted(purpose, args.bind, "--bind", &run.clock, &args.connection)?;
+    let seed = wiring::network_seed(args.picture.seed);
+    let codec = video.stream.codec;
+    let mut session = wiring::session("send", Role::Sends, codec, Some(peer), seed, &run.clock);
+    let mut server_session = None;
+    let encrypted = match server {
+        Some(server) => {
+            let socket = meeting::bind_for_all(args.bind, "--bind")?;
+            let format = Some(&video.format);
+            let joined =
+                server.join(&socket, &run.clock, &args.connection, &mut session, format)?;
+            server_session = Some(joined.1);
+            Some((socket, joined.0))
+        }
+        None => meeting.encrypted(purpose, args.bind, "--bind", &run.clock, &args.connection)?,
+    };
     let (socket, encrypted) = match encrypted {
         Some((socket, encrypted)) => (socket, Some(encrypted)),
         None => {
@@ -47,9 +70,6 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
             .set_multicast(peer, args.ttl)
             .map_err(|error| Failure::usage(format!("DEST {peer}: {error}; name another group")))?;
     }
-    let seed = wiring::network_seed(args.picture.seed);
-    let codec = video.stream.codec;
-    let mut session = wiring::session("send", Role::Sends, codec, Some(peer), seed, &run.clock);
     if let Some(send) = &mut session.send {
         send.fixed_rate = args.fixed_rate;
         send.give_up = args.give_up;
@@ -67,11 +87,12 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
     run.receiver = Some(AwaitedReceiver {
         name: match &encrypted {
             None => peer.to_string(),
+            Some(_) if server_session.is_some() => "the media server".into(),
             Some(_) => "the other end".into(),
         },
         give_up: args.give_up,
     });
-    let info = outputs::page_info(Mode::Send, Some(&args.picture), Some(&video.format));
+    let info = outputs::page_info(Mode::Send, Some(&picture), Some(&video.format));
     let end = CallProcessConfig {
         name: "send",
         socket,
@@ -80,10 +101,12 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
         session,
         policy: video.policy,
         stream: video.stream,
-        source: Some(inputs::fixed_feed(&args.picture, video.source)),
+        source: Some(inputs::fixed_feed(&picture, video.source)),
         sink: None,
     };
-    run.watch(outputs, &info, args.picture.seed(), vec![end])
+    let ended = run.watch(outputs, &info, args.picture.seed(), vec![end]);
+    server_session.into_iter().for_each(MediaServerSession::end);
+    ended
 }
 
 /// Refuses options that need reports: the members of a group send none, as many would flood the sender.

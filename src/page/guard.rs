@@ -9,7 +9,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, Uri, header};
 
-use super::token::Token;
+use crate::http::{Token, only};
 
 /// The header that every current browser sets, and no script of a page can set.
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
@@ -94,13 +94,6 @@ pub(super) fn check_change(headers: &HeaderMap) -> Result<(), Refused> {
     } else {
         Err(Refused::ContentType)
     }
-}
-
-/// Returns the value of a header that occurs exactly once.
-fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
-    let mut values = headers.get_all(name).iter();
-    let value = values.next()?.to_str().ok()?;
-    values.next().is_none().then_some(value)
 }
 
 #[cfg(test)]

@@ -11,28 +11,18 @@ mod pictures;
 mod repeat;
 mod routes;
 mod sample;
-mod server;
-mod slots;
 #[cfg(test)]
 mod tests;
-mod token;
 
 use std::fmt;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
-
-use evenkeel_net::local_addresses;
-use futures_util::future::{self, Either};
-use tokio::sync::oneshot;
 
 use self::history::History;
 use self::pictures::Pictures;
 use self::repeat::Repeat;
-use self::token::Token;
-
-use crate::failure;
+use crate::http::{self, HttpServer, Token};
 
 pub(crate) use self::knobs::Knobs;
 pub(crate) use self::sample::{Mode, PageInfo, Sample, SenderState};
@@ -44,12 +34,12 @@ const PORTS_TRIED: u16 = 20;
 /// Applies the knobs that a viewer moved; an error is one line, shown to that viewer.
 pub(crate) type Controls = Box<dyn Fn(Knobs) -> Result<(), String> + Send + Sync>;
 
-/// A running server, which ends with its connections and its thread when this is dropped.
+/// The running page, which ends with its connections when this is dropped.
 pub(crate) struct Page {
     shared: Arc<Shared>,
     address: SocketAddr,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    /// Serves while this exists.
+    _server: HttpServer,
 }
 
 /// The state that the threads of the program write and the server's thread reads.
@@ -79,14 +69,9 @@ impl Page {
     ) -> Result<Self, PageError> {
         let listener = listen(bind, PORTS_TRIED).map_err(|error| PageError::bind(bind, error))?;
         let failed = |error| PageError::Start { error };
-        listener.set_nonblocking(true).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_io()
-            .enable_time()
-            .build()
-            .map_err(failed)?;
         let is_open = !address.ip().is_loopback();
+        let token = is_open.then(|| Token::draw(address.port())).transpose();
         let info_json = info.with_limits(controls.is_some());
         let shared = Arc::new(Shared {
             history: History::new(&info_json),
@@ -94,31 +79,16 @@ impl Page {
             sent: Pictures::new(),
             received: Pictures::new(),
             repeat: Mutex::new(Repeat::new(&info.words)),
-            token: is_open.then(|| Token::draw(address.port())),
+            token: token.map_err(failed)?,
             controls,
         });
-        let (stop, stopped) = oneshot::channel();
         let router = routes::router(Arc::clone(&shared));
-        let thread = std::thread::Builder::new()
-            .name("page".into())
-            .spawn(move || {
-                runtime.block_on(async {
-                    let serving = std::pin::pin!(server::serve(listener, router));
-                    match future::select(serving, stopped).await {
-                        // The address is already in use by this listener, so only a runtime without I/O refuses it.
-                        Either::Left((error, _)) => {
-                            failure::warn(format_args!("the page stopped: {error}"));
-                        }
-                        Either::Right(_) => {}
-                    }
-                });
-            })
-            .map_err(failed)?;
+        let server =
+            HttpServer::start("page", listener, None, router, http::BROWSERS).map_err(failed)?;
         Ok(Self {
             shared,
             address,
-            stop: Some(stop),
-            thread: Some(thread),
+            _server: server,
         })
     }
 
@@ -134,18 +104,7 @@ impl Page {
 
     /// Returns the address for a browser, with the token if the page needs one.
     pub(crate) fn url(&self) -> String {
-        let mut address = self.address;
-        if address.ip().is_unspecified() {
-            let is_v6 = address.is_ipv6();
-            // A browser takes no address with a scope.
-            let reached = local_addresses()
-                .into_iter()
-                .filter(|local| !local.is_link_local());
-            let reached = reached
-                .map(|local| local.ip)
-                .find(|ip| is_v6 || ip.is_ipv4());
-            address.set_ip(reached.unwrap_or(Ipv4Addr::LOCALHOST.into()));
-        }
+        let address = http::reachable(self.address);
         let token = self.shared.token.as_ref().map(Token::query);
         let token = token.map(|query| format!("/{query}"));
         format!("http://{address}{}", token.unwrap_or_default())
@@ -176,18 +135,6 @@ impl Page {
             ..sample.clone()
         };
         self.shared.history.push(&sample);
-    }
-}
-
-impl Drop for Page {
-    fn drop(&mut self) {
-        // Either end may have closed already when the thread has failed: nothing remains to stop then.
-        if let Some(stop) = self.stop.take() {
-            let _ = stop.send(());
-        }
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
     }
 }
 

@@ -2,10 +2,9 @@
 
 use std::convert::Infallible;
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
@@ -17,24 +16,11 @@ use tokio::sync::broadcast::error::RecvError;
 use super::guard::{self, Refused};
 use super::knobs::Knobs;
 use super::pictures::{self, Pictures};
-use super::token::Token;
 use super::{Shared, sample};
+use crate::http::{self, CSS, HTML, JAVASCRIPT, JSON, SVG, TEXT, Token, answer};
 
 /// The longest body of a post: eight values with their names are under 300 bytes.
 const MAX_POST: usize = 1_024;
-/// The time within which the body must arrive.
-const POST_TIMEOUT: Duration = Duration::from_secs(5);
-/// The policy permits everything from here and nothing from elsewhere, and no other page may frame this one.
-const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
-     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-
-const HTML: &str = "text/html; charset=utf-8";
-const CSS: &str = "text/css; charset=utf-8";
-const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
-const SVG: &str = "image/svg+xml";
-const JSON: &str = "application/json";
-const TEXT: &str = "text/plain; charset=utf-8";
-
 /// The path, content type and content of each constant answer.
 const ASSETS: [(&str, &str, &str); 9] = [
     ("/", HTML, include_str!("assets/index.html")),
@@ -85,19 +71,10 @@ async fn guarded(State(shared): State<Arc<Shared>>, request: Request, next: Next
         response.headers_mut().insert(header::SET_COOKIE, cookie);
     }
     let headers = response.headers_mut();
-    for (name, value) in [
-        (header::CACHE_CONTROL, "no-store"),
-        (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::REFERRER_POLICY, "no-referrer"),
-        // Without this header any site could show the pictures.
-        (
-            header::HeaderName::from_static("cross-origin-resource-policy"),
-            "same-origin",
-        ),
-    ] {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
+    http::secure(headers);
+    // Without this header any site could show the pictures.
+    let policy = header::HeaderName::from_static("cross-origin-resource-policy");
+    headers.insert(policy, HeaderValue::from_static("same-origin"));
     response
 }
 
@@ -171,22 +148,9 @@ async fn change_link(
             "there is no link to steer in this mode\n",
         );
     };
-    let posted = match tokio::time::timeout(POST_TIMEOUT, to_bytes(body, MAX_POST)).await {
-        Ok(Ok(posted)) => posted,
-        Ok(Err(_)) => {
-            return answer(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                TEXT,
-                format!("at most {MAX_POST} bytes\n"),
-            );
-        }
-        Err(_) => {
-            return answer(
-                StatusCode::REQUEST_TIMEOUT,
-                TEXT,
-                "the knobs did not arrive in time\n",
-            );
-        }
+    let posted = match http::read_body(body, MAX_POST).await {
+        Ok(posted) => posted,
+        Err(error) => return error.answer(),
     };
     match Knobs::parse(&posted) {
         Err(error) => answer(StatusCode::UNPROCESSABLE_ENTITY, TEXT, format!("{error}\n")),
@@ -210,8 +174,4 @@ fn refuse(refused: &Refused) -> Response {
         Refused::ContentType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
     };
     answer(status, TEXT, format!("{refused}\n"))
-}
-
-fn answer(status: StatusCode, kind: &'static str, content: impl Into<Body>) -> Response {
-    (status, [(header::CONTENT_TYPE, kind)], content.into()).into_response()
 }

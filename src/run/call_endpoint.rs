@@ -33,6 +33,8 @@ pub(crate) struct CallEndpoint {
     hearing: Hearing,
     /// The datagrams from sources that are not heard.
     pub(crate) unheard: u64,
+    /// The time of the last datagram that was heard.
+    pub(crate) heard_at: Option<Instant>,
     frames: SyncSender<ReceivedFrame>,
     undecodable: Receiver<u32>,
     events: SyncSender<CallEvent>,
@@ -60,6 +62,7 @@ impl CallEndpoint {
                 call,
                 hearing,
                 unheard: 0,
+                heard_at: None,
                 frames,
                 undecodable,
                 events,
@@ -93,6 +96,7 @@ impl Endpoint for CallEndpoint {
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
         let mut only = self.hearing.only.iter();
         if only.all(|sources| sources.contain(datagram.source)) {
+            self.heard_at = Some(now);
             self.call.handle_datagram(now, datagram);
         } else {
             self.unheard += 1;

@@ -8,16 +8,19 @@ use evenkeel_secure::endpoint::{Candidate, Secure, SecureConfig, SecureEvent};
 use tfrc::time::Instant;
 
 use super::call_endpoint::CallEndpoint;
+use super::web_session::{Trickled, WebPeer, WebSession};
 
 /// The most events that wait for the monitor. Each needs a packet of the authenticated peer.
 const MAX_EVENTS: usize = 64;
 
 /// Makes the call anew for each connection: its timers begin when the peer is there.
-type MakeCall = Box<dyn FnMut(Instant) -> Call + Send>;
+pub(crate) type MakeCall = Box<dyn FnMut(Instant) -> Call + Send>;
 
 /// The endpoint of a call with what is between it and the network.
 pub(crate) struct Connection {
     way: Way,
+    /// The session of a browser, in a call that browsers join.
+    session: Option<WebSession>,
     events: VecDeque<SecureEvent>,
 }
 
@@ -49,6 +52,7 @@ impl Connection {
     pub(crate) fn plain(endpoint: CallEndpoint) -> Self {
         Self {
             way: Way::Plain(Box::new(endpoint)),
+            session: None,
             events: VecDeque::new(),
         }
     }
@@ -71,6 +75,7 @@ impl Connection {
                 is_open: false,
                 ending: Ending::None,
             },
+            session: None,
             events: VecDeque::new(),
         };
         connection.follow(now);
@@ -119,6 +124,90 @@ impl Connection {
         self.follow(now);
     }
 
+    /// Begins the session of a browser. Returns false if another browser has one: it goes on.
+    pub(crate) fn join(&mut self, now: Instant, peer: WebPeer) -> bool {
+        self.end_silent_session(now);
+        let Way::Secure {
+            secure,
+            make_call,
+            is_open,
+            ..
+        } = &mut self.way
+        else {
+            return false;
+        };
+        if self.session.is_some() {
+            return false;
+        }
+        self.session = Some(WebSession::new(now, &peer));
+        secure.renew_association(peer.fingerprint);
+        secure.restart_ice(now, peer.restart);
+        (*make_call, *is_open) = (peer.make_call, false);
+        true
+    }
+
+    /// Ends this session of a browser. Returns false if there is none of this name.
+    pub(crate) fn leave(&mut self, now: Instant, id: &str) -> bool {
+        let is_there = self.session.as_ref().is_some_and(|it| it.has_id(id));
+        if is_there {
+            self.end_session(now);
+        }
+        is_there
+    }
+
+    /// Adds addresses of a browser to its session.
+    pub(crate) fn trickle(
+        &mut self,
+        now: Instant,
+        id: &str,
+        ufrag: Option<&str>,
+        candidates: Vec<Candidate>,
+    ) -> Trickled {
+        let session = self.session.as_ref().filter(|it| it.has_id(id));
+        let outcome = session.map_or(Trickled::NoSession, |it| it.trickled(ufrag));
+        if outcome == Trickled::Added {
+            self.add_peer_candidates(now, candidates);
+        }
+        outcome
+    }
+
+    /// Lets the next browser join.
+    fn end_session(&mut self, now: Instant) {
+        let Way::Secure {
+            secure, is_open, ..
+        } = &mut self.way
+        else {
+            return;
+        };
+        *is_open = false;
+        self.session = None;
+        // Nobody has these credentials, so nobody is answered until the next one joins.
+        secure.renew_association([0; 32].into());
+        secure.restart_ice(now, WebSession::nobody());
+        self.push(SecureEvent::Closed);
+    }
+
+    fn end_silent_session(&mut self, now: Instant) {
+        if self.silence_ends().is_some_and(|at| at <= now) {
+            self.end_session(now);
+        }
+    }
+
+    /// Returns when a browser that is not heard has left.
+    fn silence_ends(&self) -> Option<Instant> {
+        let session = self.session.as_ref()?;
+        let Way::Secure { secure, .. } = &self.way else {
+            return None;
+        };
+        Some(session.ends_at(secure.inner().heard_at))
+    }
+
+    fn push(&mut self, event: SecureEvent) {
+        if self.events.len() < MAX_EVENTS {
+            self.events.push_back(event);
+        }
+    }
+
     /// Returns the events of the encrypted connection since the last call.
     pub(crate) fn take_events(&mut self) -> VecDeque<SecureEvent> {
         std::mem::take(&mut self.events)
@@ -146,6 +235,7 @@ impl Connection {
         else {
             return;
         };
+        let mut has_left = false;
         while let Some(event) = secure.poll_event() {
             match event {
                 SecureEvent::Secured(_) => {
@@ -153,12 +243,21 @@ impl Connection {
                     *is_open = true;
                 }
                 SecureEvent::Failed(_) if *awaits_next && !*is_open => secure.forget_peer(now),
-                SecureEvent::Closed | SecureEvent::Failed(_) => *is_open = false,
+                SecureEvent::Closed | SecureEvent::Failed(_) => {
+                    *is_open = false;
+                    has_left = self.session.is_some();
+                    if has_left && event == SecureEvent::Closed {
+                        continue;
+                    }
+                }
                 _ => {}
             }
             if self.events.len() < MAX_EVENTS {
                 self.events.push_back(event);
             }
+        }
+        if has_left {
+            self.end_session(now);
         }
     }
 }
@@ -178,6 +277,7 @@ impl Endpoint for Connection {
             Way::Secure { secure, .. } => secure.handle_timeout(now),
         }
         self.follow(now);
+        self.end_silent_session(now);
     }
 
     fn poll_transmit(&mut self, now: Instant, buf: &mut [u8]) -> Option<Transmit> {
@@ -198,7 +298,11 @@ impl Endpoint for Connection {
     fn poll_timeout(&self) -> Option<(Instant, Reason)> {
         match &self.way {
             Way::Plain(endpoint) => endpoint.poll_timeout(),
-            Way::Secure { secure, .. } => secure.poll_timeout(),
+            Way::Secure { secure, .. } => {
+                let silence = self.silence_ends().map(|at| (at, Reason::GiveUp));
+                let timeouts = secure.poll_timeout().into_iter().chain(silence);
+                timeouts.min_by_key(|(at, _)| *at)
+            }
         }
     }
 }

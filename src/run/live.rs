@@ -152,8 +152,8 @@ impl Live {
     }
 
     /// Records the words that both ends of an encrypted connection show, once the peer has come.
-    pub(super) fn handle_words(&mut self, words: Option<&str>) {
-        self.awaits_peer = words.is_none();
+    pub(super) fn handle_words(&mut self, words: Option<&str>, is_connected: bool) {
+        self.awaits_peer = !is_connected;
         if self.words.as_deref() != words {
             self.words = words.map(Into::into);
         }

@@ -15,6 +15,7 @@ mod snapshot;
 mod stall;
 mod summary;
 mod warning;
+mod web_session;
 
 use std::sync::Arc;
 
@@ -32,12 +33,15 @@ use crate::inputs::{self, Pictures};
 use crate::outputs::{self, NamedFile, Outputs};
 use crate::page::{Controls, PageInfo};
 use crate::stop::Stop;
+use crate::web::WebServerConfig;
 use crate::wiring::{self, Stream};
 
 pub(crate) use self::call_endpoint::Hearing;
 pub(crate) use self::call_process::CallProcessConfig;
+pub(crate) use self::connection::Connection;
 pub(crate) use self::monitor::LinkView;
 pub(crate) use self::warning::AwaitedReceiver;
+pub(crate) use self::web_session::{Trickled, WebPeer};
 
 /// A run that has begun. A command adds its own parts, and then [`watch`](Self::watch)es its ends.
 pub(crate) struct CallRun<'a> {
@@ -50,6 +54,8 @@ pub(crate) struct CallRun<'a> {
     pub(crate) controls: Option<Controls>,
     /// The receiver without which the run ends, if there is one.
     pub(crate) receiver: Option<AwaitedReceiver>,
+    /// The signalling by which browsers join the first end, if they may.
+    pub(crate) web: Option<WebServerConfig>,
 }
 
 /// Pictures to send, with their stream and their policy.
@@ -72,6 +78,7 @@ impl<'a> CallRun<'a> {
             link: None,
             controls: None,
             receiver: None,
+            web: None,
         })
     }
 
@@ -113,8 +120,10 @@ impl<'a> CallRun<'a> {
         outputs: Outputs,
         info: &PageInfo,
         seed: u64,
-        ends: Vec<CallProcessConfig>,
+        mut ends: Vec<CallProcessConfig>,
     ) -> Result<(), Failure> {
+        let signalling = ends[0].encrypted.as_mut();
+        let signalling = signalling.and_then(|encrypted| encrypted.signalling.take());
         let invites = ends[0].encrypted.as_ref();
         let invites = invites.is_some_and(|encrypted| encrypted.invitation.is_some());
         let page = outputs::page(self.args, info, self.controls, outputs.json_is_said())?;
@@ -137,10 +146,17 @@ impl<'a> CallRun<'a> {
             Ok((end.name, CallProcess::start(end, surroundings)?))
         };
         let ends = ends.into_iter().enumerate().map(start);
-        let ends = ends.collect::<Result<_, Failure>>()?;
+        let ends = ends.collect::<Result<Vec<_>, Failure>>()?;
+        let web = self.web.map(|web| {
+            let connection = Arc::downgrade(&ends[0].1.connection);
+            web.start(connection, outputs.json_is_said())
+        });
+        // Browsers are served until the run is over.
+        let _web = web.transpose()?;
         // Replies come to standard input, unless pictures do.
         let reads_replies = invites && info.source != "-";
         let config = MonitorConfig {
+            signalling,
             replies: reads_replies.then(Replies::start).flatten(),
             clock: self.clock,
             stop: self.stop,

@@ -13,6 +13,7 @@ use evenkeel_secure::invitation::Reply;
 use tfrc::time::{Duration, Instant};
 
 use super::call_process::CallProcess;
+use super::connection::Connection;
 use super::live::Live;
 use super::peer_watch::PeerLine;
 use super::replies::Replies;
@@ -23,9 +24,10 @@ use super::warning::{self, AwaitedReceiver, HopelessDeadline};
 use crate::choices::Choices;
 use crate::cli::RunArgs;
 use crate::failure::{self, Failure};
-use crate::meeting;
+use crate::meeting::{self, Signalling};
 use crate::outputs::{self, Outputs};
 use crate::page::Page;
+use crate::rendezvous::MailboxEvent;
 use crate::stop::Stop;
 use crate::tcp::{Measured, TcpFlows};
 use crate::trace;
@@ -55,6 +57,8 @@ pub(super) struct MonitorConfig {
     pub(super) deadline: Duration,
     /// The receiver without which the run ends, if there is one.
     pub(super) receiver: Option<AwaitedReceiver>,
+    /// The client of a rendezvous or of a media server, until the peer has come.
+    pub(super) signalling: Option<Signalling>,
     /// The replies to this end's invitation, if it made one.
     pub(super) replies: Option<Replies>,
 }
@@ -206,12 +210,20 @@ impl Monitor {
         let replies = self.config.replies.iter();
         for reply in replies.flat_map(|replies| std::iter::from_fn(|| replies.poll())) {
             match reply {
-                Ok(Reply(candidates)) => self.ends[0]
-                    .1
-                    .connection
-                    .post(|connection, now| connection.add_peer_candidates(now, candidates))
-                    .map_err(Failure::runtime)?,
+                Ok(reply) => self.handle_reply(reply)?,
                 Err(error) => failure::warn(error),
+            }
+        }
+        let events = self.config.signalling.as_ref().map(Signalling::poll);
+        for event in events.unwrap_or_default() {
+            match event {
+                MailboxEvent::Reply(reply) => self.handle_reply(reply)?,
+                MailboxEvent::Left => {
+                    failure::say("the rendezvous keeps this end's addresses for the other end");
+                }
+                MailboxEvent::Failed(why) => failure::warn(format_args!(
+                    "the rendezvous {why}; it is asked again, and a reply that is pasted does as well"
+                )),
             }
         }
         let mut lines = Vec::new();
@@ -230,7 +242,10 @@ impl Monitor {
                 .connection
                 .call(|connection, _| connection.take_events());
             lines.extend(peer.poll(now, events.map_err(Failure::runtime)?));
-            self.live.handle_words(peer.words());
+            if peer.has_no_browser() {
+                end.stalls.handle_peer_left();
+            }
+            self.live.handle_words(peer.words(), peer.is_connected());
         }
         lines
             .into_iter()
@@ -245,8 +260,14 @@ impl Monitor {
                 meeting::print(&invitation, self.config.outputs.json_is_said())?;
                 self.live.handle_invitation(meeting::joining(&invitation));
             }
+            PeerLine::Reply(reply) => {
+                if let Some(signalling) = &self.config.signalling {
+                    signalling.leave(reply);
+                }
+            }
             PeerLine::Encrypted(text) => {
                 failure::say(text);
+                self.config.signalling = None;
                 self.begin(now);
             }
             PeerLine::Warning(text) => failure::warn(text),
@@ -260,6 +281,15 @@ impl Monitor {
             }
         }
         Ok(())
+    }
+
+    /// Follows the addresses of a joiner.
+    fn handle_reply(&self, Reply(candidates): Reply) -> Result<(), Failure> {
+        let connection = &self.ends[0].1.connection;
+        let add = |connection: &mut Connection, now| {
+            connection.add_peer_candidates(now, candidates);
+        };
+        connection.post(add).map_err(Failure::runtime)
     }
 
     fn gather_events(&mut self) {

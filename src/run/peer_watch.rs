@@ -5,10 +5,13 @@ use evenkeel_secure::invitation::{Invitation, Reply};
 use tfrc::time::{Duration, Instant};
 
 use crate::failure::Failure;
-use crate::meeting::{Encrypted, Join};
+use crate::meeting::{Encrypted, Join, PeerKind};
 
 /// The time allowed for an answer of a server or the inviter: a first check and two retransmissions (RFC 8489 §6.2.1).
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The time allowed for an answer where a rendezvous carries the reply: the inviter may wait a request's interval to read it.
+const RENDEZVOUS_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A change of the connection, for a person.
 pub(super) enum PeerLine {
@@ -16,6 +19,8 @@ pub(super) enum PeerLine {
     Note(String),
     /// The line by which the other end joins.
     Invitation(Box<Invitation>),
+    /// The reply of this end, for the rendezvous or the media server.
+    Reply(Reply),
     /// The peer has come, and the connection is encrypted.
     Encrypted(String),
     /// A line about something wrong.
@@ -40,7 +45,11 @@ pub(super) struct PeerWatch {
     /// What an end that was invited waits for, until the inviter answers.
     join: Option<Join>,
     is_reply_said: bool,
+    /// The number of candidates that the rendezvous or the media server has.
+    left: usize,
     words: Option<String>,
+    peer: PeerKind,
+    is_connected: bool,
 }
 
 impl PeerWatch {
@@ -54,13 +63,26 @@ impl PeerWatch {
             invitation: encrypted.invitation.take(),
             join: encrypted.join.take(),
             is_reply_said: false,
+            left: 0,
             words: None,
+            peer: encrypted.peer,
+            is_connected: false,
         }
     }
 
     /// Returns the words that both ends show, once the connection is encrypted.
     pub(super) fn words(&self) -> Option<&str> {
         self.words.as_deref()
+    }
+
+    /// Returns true once the connection is encrypted, for as long as the peer has not left.
+    pub(super) fn is_connected(&self) -> bool {
+        self.is_connected
+    }
+
+    /// Returns true if browsers join, and none is there.
+    pub(super) fn has_no_browser(&self) -> bool {
+        self.peer == PeerKind::Browser && !self.is_connected
     }
 
     /// Takes what happened; returns the lines for a person.
@@ -78,12 +100,30 @@ impl PeerWatch {
             lines.push(PeerLine::Invitation(Box::new(invitation)));
         }
         if let Some(Join { addresses, .. }) = self.join.take_if(|join| join.timeout <= waited) {
-            lines.push(PeerLine::Lost(Failure::runtime(format!(
-                "nobody answers at {addresses}: the invitation is of a run that has ended or has its peer, or UDP does not pass; \
-                 ask for a new one"
-            ))));
+            let why = match self.peer {
+                PeerKind::MediaServer => format!(
+                    "the media server does not answer by UDP at {addresses}: a firewall is between, or it names addresses that are not \
+                     reached from here; look into its configuration"
+                ),
+                _ => format!(
+                    "nobody answers at {addresses}: the invitation is of a run that has ended or has its peer, or UDP does not pass; \
+                     ask for a new one"
+                ),
+            };
+            lines.push(PeerLine::Lost(Failure::runtime(why)));
         }
-        if self.join.is_some() && waited >= ANSWER_TIMEOUT && !self.is_reply_said {
+        let is_signalled = self.join.as_ref().is_some_and(|join| join.is_signalled);
+        if is_signalled && is_due && self.left < self.candidates.len() {
+            self.left = self.candidates.len();
+            lines.push(PeerLine::Reply(Reply(self.candidates.clone())));
+        }
+        let patience = if is_signalled {
+            RENDEZVOUS_TIMEOUT
+        } else {
+            ANSWER_TIMEOUT
+        };
+        let takes_reply = self.join.is_some() && self.peer == PeerKind::Evenkeel;
+        if takes_reply && waited >= patience && !self.is_reply_said {
             self.is_reply_said = true;
             lines.push(PeerLine::Note(format!(
                 "no answer yet; if the other end is behind a router, paste this line into its terminal: {}",
@@ -95,6 +135,35 @@ impl PeerWatch {
 
     fn follow(&mut self, event: SecureEvent) -> Option<PeerLine> {
         match event {
+            SecureEvent::Secured(_) if self.peer == PeerKind::Browser => {
+                self.is_connected = true;
+                let line = "a browser has joined, and the connection is encrypted";
+                Some(PeerLine::Encrypted(line.into()))
+            }
+            SecureEvent::Closed if self.peer == PeerKind::Browser => {
+                self.is_connected = false;
+                let line = "the browser has left; the next one may join";
+                Some(PeerLine::Note(line.into()))
+            }
+            SecureEvent::Failed(error) if self.peer == PeerKind::Browser => {
+                Some(PeerLine::Warning(format!(
+                    "a browser did not join, because its connection was not encrypted: {error}"
+                )))
+            }
+            SecureEvent::Secured(_) if self.peer == PeerKind::MediaServer => {
+                (self.join, self.is_connected) = (None, true);
+                let line = "encrypted as far as the media server, which sees the pictures";
+                Some(PeerLine::Encrypted(line.into()))
+            }
+            SecureEvent::Failed(error) if self.peer == PeerKind::MediaServer => {
+                Some(PeerLine::Lost(Failure::runtime(format!(
+                    "the connection to the media server is not encrypted, and nothing is sent: {error}"
+                ))))
+            }
+            SecureEvent::Closed if self.peer == PeerKind::MediaServer => {
+                let line = "the media server has ended the session";
+                Some(PeerLine::Lost(Failure::runtime(line)))
+            }
             SecureEvent::LocalCandidate(candidate) => {
                 self.candidates.insert(0, candidate);
                 None
@@ -112,13 +181,14 @@ impl PeerWatch {
                     "encrypted; nobody listens if the other end shows the same words: {words}"
                 );
                 self.words = Some(words.to_string());
+                self.is_connected = true;
                 Some(PeerLine::Encrypted(line))
             }
             SecureEvent::PeerAddress(address) => {
                 self.is_reply_said = true;
                 Some(PeerLine::Note(format!("the peer is at {address}")))
             }
-            SecureEvent::Disconnected if self.words.is_some() => Some(PeerLine::Warning(
+            SecureEvent::Disconnected if self.is_connected => Some(PeerLine::Warning(
                 "the peer does not answer: it is looked for on, at each of its addresses".into(),
             )),
             SecureEvent::Failed(error) if self.invites && self.words.is_none() => {
@@ -157,6 +227,8 @@ mod tests {
             config: invitation.for_inviter(identity, Vec::new()).expect("a key"),
             invitation: Some(invitation),
             join: None,
+            signalling: None,
+            peer: PeerKind::Evenkeel,
         };
         PeerWatch::new(Instant::ZERO, &mut encrypted)
     }

@@ -83,6 +83,11 @@ impl Stalls {
         }
     }
 
+    /// Forgets the peer, which has left without a BYE.
+    pub(crate) fn handle_peer_left(&mut self) {
+        self.peer = None;
+    }
+
     /// Returns the lines to print now.
     pub(crate) fn poll(&mut self, now: Instant) -> Vec<StallLine> {
         let suspended = now.saturating_since(self.polled);

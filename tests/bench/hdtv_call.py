@@ -55,7 +55,8 @@ def call(binary, seconds, relay, watch=lambda sender, receiver: None):
         # The receiver ends first, so that nothing is sent to nobody.
         send = [binary, "send", to, "--plain", *source, "--seconds", str(seconds + 1), *common]
         sender = subprocess.Popen(send, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        time.sleep(0.5)
+        while not os.path.exists(sdp):
+            time.sleep(0.05)
         receive = [binary, "recv", RECEIVER, "--sdp", sdp, "--seconds", str(seconds), *common]
         receiver = subprocess.Popen(receive, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         watch(sender.pid, receiver.pid)

@@ -8,18 +8,10 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdir } from "node:fs/promises";
 import http from "node:http";
-import net from "node:net";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
+import { BROWSER, BROWSER_ARGS, PROGRAM, freePort, until } from "./common.mjs";
 
-const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
-const PROGRAM = process.env.EVENKEEL ?? path.join(ROOT, "target/release/evenkeel");
-const BROWSER = process.env.CHROMIUM ?? "/usr/bin/chromium";
-const BROWSER_ARGS = [
-  "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync", "--no-first-run",
-  "--disable-component-update", "--disable-quic",
-];
 const asked = process.argv.indexOf("--screenshots");
 const FOLDER = asked < 0 ? null : process.argv[asked + 1];
 
@@ -42,14 +34,6 @@ function stop() {
   return ended;
 }
 
-async function freePort() {
-  const server = net.createServer().listen(0, "127.0.0.1");
-  await new Promise((done) => server.once("listening", done));
-  const { port } = server.address();
-  await new Promise((done) => server.close(done));
-  return port;
-}
-
 /** A request with any headers, Host and Origin included, which fetch() would not allow. */
 function request(method, route, headers = {}, body = undefined) {
   return new Promise((done, failed) => {
@@ -67,16 +51,6 @@ const get = (route, headers) => request("GET", route, headers).catch(() => ({ st
 const change = (knobs, headers = {}) =>
   request("POST", "/api/link", { "content-type": "application/json", ...headers }, JSON.stringify(knobs));
 const sample = async () => JSON.parse((await get("/api/sample")).text);
-
-/** Asks again until it is so; what it waits for is in the failure. */
-async function until(what, seconds, so) {
-  const end = performance.now() + seconds * 1000;
-  for (;;) {
-    if (await so()) return;
-    assert.ok(performance.now() < end, `not within ${seconds} s: ${what}`);
-    await new Promise((done) => setTimeout(done, 100));
-  }
-}
 
 // ---- what the browser shows
 

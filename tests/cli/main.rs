@@ -1,11 +1,13 @@
 //! What the program says to a person who makes a mistake: one clear line, and exit status 2.
 
+mod browsers;
 mod conform;
 mod doctor;
 mod files;
 mod invitations;
 mod lab;
 mod link;
+mod media_server;
 mod moved_peer;
 mod options;
 mod page;

@@ -11,24 +11,34 @@ use evenkeel_secure::invitation::{Invitation, Purpose};
 use super::*;
 
 /// A run that goes on until it is interrupted.
-struct Running {
+pub(super) struct Running {
     child: Child,
     /// The first line on its standard output.
     first: String,
 }
 
 impl Running {
-    fn start(words: &str) -> Self {
-        let mut child = program(words)
+    pub(super) fn start(words: &str) -> Self {
+        let child = program(words)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .expect("run the program");
-        let mut first = String::new();
-        let output = child.stdout.as_mut().expect("a pipe");
-        let read = BufReader::with_capacity(1, output).read_line(&mut first);
+        let mut running = Self {
+            child,
+            first: String::new(),
+        };
+        running.first = running.line();
+        running
+    }
+
+    /// Reads the next line on its standard output.
+    pub(super) fn line(&mut self) -> String {
+        let mut line = String::new();
+        let output = self.child.stdout.as_mut().expect("a pipe");
+        let read = BufReader::with_capacity(1, output).read_line(&mut line);
         read.expect("a line");
-        Self { child, first }
+        line
     }
 
     /// Asks the page for the newest sample.
@@ -48,7 +58,7 @@ impl Running {
     }
 
     /// Ends the run as Ctrl-C does.
-    fn interrupt(self) -> Output {
+    pub(super) fn interrupt(self) -> Output {
         let id = self.child.id().to_string();
         let kill = Command::new("kill").args(["-s", "INT", &id]).status();
         assert!(kill.is_ok_and(|status| status.success()));

@@ -14,6 +14,7 @@ mod hdtv;
 mod interop;
 mod link;
 mod link_faults;
+mod media_server;
 mod moves;
 mod namespaces;
 mod nats;

@@ -1,6 +1,8 @@
 //! Two secured ends behind two NATs of the kernel, one of them symmetric, and coturn between them. As root, with nftables.
 
+use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
@@ -15,7 +17,7 @@ use tfrc::Ecn;
 use tfrc::time::Instant;
 
 use crate::namespaces::{Cable, PUBLIC};
-use crate::support::{Running, Scratch, pause};
+use crate::support::{Running, Scratch, evenkeel, number, pause, summary};
 
 /// The time between packets of an end.
 const INTERVAL: Duration = Duration::from_millis(2);
@@ -86,6 +88,7 @@ fn start(cable: &Cable) -> [End; 2] {
             identity: identities[own].clone(),
             encrypts_extensions: true,
             role: [Role::Client, Role::Server][own],
+            controls: own == 0,
         };
         let end = Secure::new(clock.now(), clock.system_zero(), config, Talker::default());
         Driver::spawn(clock, socket, end).expect("a thread")
@@ -188,4 +191,66 @@ fn stun_opens_two_nats_of_the_kernel() {
     talk_until(&ends, 1_000, |peers| {
         peers.map(|peer| peer.map(|peer| peer.ip())) == nats.map(|nat| Some(nat.into()))
     });
+}
+
+/// Starts the program on a host, its standard output in a file.
+fn start_on(cable: &Cable, side: &str, words: &str, output: &Path) -> Running {
+    let words: Vec<&str> = words.split(' ').collect();
+    let mut command = cable.on(side, &evenkeel(&words));
+    let output = fs::File::create(output).expect("a file");
+    Running::start(command.stdout(output))
+}
+
+/// Waits for a word with this beginning in a file.
+fn wait_for_word(path: &Path, beginning: &str) -> String {
+    for _ in 0..200 {
+        let text = fs::read_to_string(path).expect("a file");
+        if let Some(word) = text.split_whitespace().find(|word| word.starts_with(beginning))
+            // The line is there with its end.
+            && text.ends_with('\n')
+        {
+            return word.to_owned();
+        }
+        pause(Duration::from_millis(50));
+    }
+    panic!("no {beginning} in {}", path.display());
+}
+
+/// One pasted line is enough behind two NATs, each of which lets in only who was sent to: the rendezvous has the rest.
+#[test]
+fn rendezvous_lets_two_nats_meet_by_one_line() {
+    let scratch = Scratch::new("nats-rendezvous");
+    let cable = Cable::with_nats(["masquerade", "masquerade"]);
+    let _relay = relay(&cable, &scratch);
+    let public = Ipv4Addr::from(PUBLIC);
+    let host = format!("{public}:8088");
+    let listens = scratch.file("rendezvous");
+    let serve = format!("rendezvous --bind {host}");
+    let _rendezvous = start_on(&cable, "middle", &serve, &listens);
+    wait_for_word(&listens, &host);
+    let options = |seconds: u32, json: &Path| {
+        let json = json.display();
+        format!(
+            "--ice-server stun:{public} --size 160x120 --headless --warmup 0 --seconds {seconds} --json {json}"
+        )
+    };
+    let [invited_to, joined_to] = ["left.json", "right.json"].map(|name| scratch.file(name));
+    let invites = scratch.file("left");
+    let inviting = format!(
+        "call --rendezvous http://{host} {}",
+        options(20, &invited_to)
+    );
+    let mut inviter = start_on(&cable, "left", &inviting, &invites);
+    let invitation = wait_for_word(&invites, "evenkeel:");
+    let joining = format!("call {invitation} {}", options(12, &joined_to));
+    let mut joiner = start_on(&cable, "right", &joining, &scratch.file("right"));
+    assert_eq!(joiner.wait(60).code(), Some(0), "the joiner");
+    assert_eq!(inviter.wait(60).code(), Some(0), "the inviter");
+    for end in [invited_to, joined_to] {
+        assert!(
+            number(&summary(&end), "frames_shown") > 50.0,
+            "{}",
+            end.display()
+        );
+    }
 }

@@ -191,6 +191,7 @@ fn secured_ends(clock: &Clock, addresses: [SocketAddr; 2]) -> [Secure<Source>; 2
             identity: identities[own].clone(),
             encrypts_extensions: true,
             role: [Role::Client, Role::Server][own],
+            controls: own == 0,
         };
         Secure::new(clock.now(), clock.system_zero(), config, source(PEER))
     })

@@ -58,8 +58,10 @@ pub struct SecureConfig {
     pub identity: Identity,
     /// Encrypts RTP header extensions, too (RFC 9335). The peer must know it.
     pub encrypts_extensions: bool,
-    /// The part of this end in the handshake. The client also chooses among addresses (controls, in terms of ICE).
+    /// The part of this end in the handshake.
     pub role: Role,
+    /// True if this end chooses among addresses (controls, RFC 8445 §6.1.1); the peer does not then.
+    pub controls: bool,
 }
 
 /// What became of the connection.
@@ -133,7 +135,7 @@ impl<E: Endpoint> Secure<E> {
     /// Begins to look for the peer. `zero` is the time of the system at [`Instant::ZERO`].
     pub fn new(now: Instant, zero: StdInstant, config: SecureConfig, inner: E) -> Self {
         let mut ice = IceAgent::new(config.credentials);
-        ice.set_controlling(config.role == Role::Client);
+        ice.set_controlling(config.controls);
         ice.set_remote_credentials(config.peer_credentials);
         let mut secure = Self {
             inner,

@@ -1,6 +1,7 @@
 //! The certificate by which an end is known, and its fingerprint.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
@@ -13,7 +14,9 @@ use x509_cert::TbsCertificate;
 use x509_cert::builder::profile::BuilderProfile;
 use x509_cert::builder::{self, Builder, CertificateBuilder};
 use x509_cert::der::Encode;
-use x509_cert::ext::Extension;
+use x509_cert::ext::pkix::SubjectAltName;
+use x509_cert::ext::pkix::name::GeneralName;
+use x509_cert::ext::{Extension, ToExtension as _};
 use x509_cert::name::Name;
 use x509_cert::serial_number::SerialNumber;
 use x509_cert::spki::{SubjectPublicKeyInfoOwned, SubjectPublicKeyInfoRef};
@@ -53,12 +56,22 @@ impl Identity {
     ///
     /// Fails if the system has no random numbers.
     pub fn generate(now: SystemTime) -> Result<Self, IdentityError> {
+        Self::generate_for(now, &[])
+    }
+
+    /// Makes a new key, and a certificate as [`generate`](Self::generate) does that also names addresses of an HTTPS server.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the system has no random numbers.
+    pub fn generate_for(now: SystemTime, addresses: &[IpAddr]) -> Result<Self, IdentityError> {
         let key = SigningKey::try_generate().map_err(IdentityError::new)?;
         let serial = SigningKey::try_generate().map_err(IdentityError::new)?;
         Self::new(
             &key,
             &serial.to_bytes()[..16],
             [now - DAY, now + VALID_DAYS * DAY],
+            addresses,
         )
     }
 
@@ -75,20 +88,32 @@ impl Identity {
         let key = key.ok_or_else(|| IdentityError::new("no number is a key"))?;
         let always = [0, LAST_YEAR_OF_UTC_TIME - 1_970]
             .map(|years| SystemTime::UNIX_EPOCH + years * 365 * DAY);
-        Self::new(&key, &[1], always)
+        Self::new(&key, &[1], always, &[])
     }
 
     fn new(
         key: &SigningKey,
         serial: &[u8],
         validity: [SystemTime; 2],
+        addresses: &[IpAddr],
     ) -> Result<Self, IdentityError> {
-        let certificate = self_signed(key, serial, validity).map_err(IdentityError::new)?;
+        let certificate = self_signed(key, serial, validity, addresses);
+        let certificate = certificate.map_err(IdentityError::new)?;
         let private_key = key.to_pkcs8_der().map_err(IdentityError::new)?;
         Ok(Self {
             certificate,
             private_key: Zeroizing::new(private_key.as_bytes().to_vec()),
         })
+    }
+
+    /// Returns the certificate, in DER.
+    pub fn certificate(&self) -> &[u8] {
+        &self.certificate
+    }
+
+    /// Returns the private key, in DER (PKCS #8).
+    pub fn private_key(&self) -> &[u8] {
+        &self.private_key
     }
 
     /// Returns the fingerprint by which a peer knows this end.
@@ -101,26 +126,32 @@ fn self_signed(
     key: &SigningKey,
     serial: &[u8],
     [from, until]: [SystemTime; 2],
+    addresses: &[IpAddr],
 ) -> builder::Result<Vec<u8>> {
     let name = Name::from_str("CN=evenkeel")?;
     let public_key = key.verifying_key().to_public_key_der()?;
     let public_key = SubjectPublicKeyInfoOwned::try_from(public_key.as_bytes())?;
     let validity = Validity::new(from.try_into()?, until.try_into()?);
     let serial = SerialNumber::new(serial)?;
-    let builder = CertificateBuilder::new(SelfSigned(name), serial, validity, public_key)?;
+    let profile = SelfSigned { name, addresses };
+    let builder = CertificateBuilder::new(profile, serial, validity, public_key)?;
     Ok(builder.build::<_, DerSignature>(key)?.to_der()?)
 }
 
-/// A certificate without extensions whose issuer is its subject.
-struct SelfSigned(Name);
+/// A certificate whose issuer is its subject.
+struct SelfSigned<'a> {
+    name: Name,
+    /// The addresses of the server that has it; without any the certificate has no extension.
+    addresses: &'a [IpAddr],
+}
 
-impl BuilderProfile for SelfSigned {
+impl BuilderProfile for SelfSigned<'_> {
     fn get_issuer(&self, subject: &Name) -> Name {
         subject.clone()
     }
 
     fn get_subject(&self) -> Name {
-        self.0.clone()
+        self.name.clone()
     }
 
     fn build_extensions(
@@ -129,7 +160,17 @@ impl BuilderProfile for SelfSigned {
         _: SubjectPublicKeyInfoRef<'_>,
         _: &TbsCertificate,
     ) -> builder::Result<Vec<Extension>> {
-        Ok(Vec::new())
+        let names: Vec<_> = self
+            .addresses
+            .iter()
+            .copied()
+            .map(GeneralName::from)
+            .collect();
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        let names = SubjectAltName(names).to_extension(&self.name, &[])?;
+        Ok(vec![names])
     }
 }
 
@@ -208,6 +249,18 @@ mod tests {
         assert!(validity.not_after.to_system_time() > now + 29 * DAY);
         let another = Identity::generate(now).unwrap();
         assert_ne!(identity.fingerprint(), another.fingerprint());
+    }
+
+    #[test]
+    fn certificate_of_a_server_names_its_addresses() {
+        let addresses = ["192.0.2.7", "2001:db8::7"].map(|text| text.parse().unwrap());
+        let now = SystemTime::UNIX_EPOCH + 20_000 * DAY;
+        let identity = Identity::generate_for(now, &addresses).unwrap();
+        let certificate = Certificate::from_der(identity.certificate()).unwrap();
+        let extensions = certificate.tbs_certificate().extensions().unwrap();
+        assert_eq!(extensions.len(), 1);
+        let names = SubjectAltName::from_der(extensions[0].extn_value.as_bytes()).unwrap();
+        assert_eq!(names.0, addresses.map(GeneralName::from));
     }
 
     #[test]

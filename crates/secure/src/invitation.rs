@@ -4,6 +4,9 @@
 //! each end knows its peer's fingerprint before the handshake. The ICE passwords are derived from the secret, too: an inviter
 //! answers no check without them.
 
+mod mailbox;
+mod rendezvous;
+
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
@@ -14,6 +17,9 @@ use is::{Candidate, CandidateKind, IceCreds};
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 use zeroize::Zeroizing;
+
+pub use mailbox::{MAILBOX_NAME_LEN, Mailbox, SEALED_REPLY_LEN};
+pub use rendezvous::{RendezvousUrl, RendezvousUrlError};
 
 use crate::dtls::Role;
 use crate::endpoint::SecureConfig;
@@ -34,8 +40,15 @@ const FINGERPRINT_LEN: usize = 32;
 const CHECKSUM_LEN: usize = 4;
 const HEADER_LEN: usize = 2 + SECRET_LEN + FINGERPRINT_LEN;
 
+/// The most bytes of an address: kind and family, IPv6 address, port.
+const MAX_ADDRESS_LEN: usize = 19;
+
+/// The byte before the URL of a rendezvous, which is the last part of an invitation. No address begins with it.
+const RENDEZVOUS_TAG: u8 = 1;
+
 /// The most bytes that an invitation encodes.
-const MAX_LEN: usize = HEADER_LEN + MAX_ADDRESSES * 19 + CHECKSUM_LEN;
+const MAX_LEN: usize =
+    HEADER_LEN + MAX_ADDRESSES * MAX_ADDRESS_LEN + 1 + RendezvousUrl::MAX_LEN + CHECKSUM_LEN;
 
 /// What the inviter does with media.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +94,7 @@ pub struct Invitation {
     candidates: Vec<Candidate>,
     fingerprint: Fingerprint,
     secret: Zeroizing<[u8; SECRET_LEN]>,
+    rendezvous: Option<RendezvousUrl>,
 }
 
 impl Invitation {
@@ -97,7 +111,15 @@ impl Invitation {
             candidates: Vec::new(),
             fingerprint: identity.fingerprint(),
             secret,
+            rendezvous: None,
         })
+    }
+
+    /// Names the rendezvous at which the joiner leaves its reply.
+    #[must_use]
+    pub fn by(mut self, rendezvous: RendezvousUrl) -> Self {
+        self.rendezvous = Some(rendezvous);
+        self
     }
 
     /// Returns true if a text begins as an invitation does.
@@ -122,6 +144,16 @@ impl Invitation {
         self.candidates.iter().map(Candidate::addr)
     }
 
+    /// Returns the rendezvous at which the joiner leaves its reply, if the invitation names one.
+    pub fn rendezvous(&self) -> Option<&RendezvousUrl> {
+        self.rendezvous.as_ref()
+    }
+
+    /// Returns the mailbox of this invitation at a rendezvous.
+    pub fn mailbox(&self) -> Mailbox {
+        Mailbox::new(|label| self.derive(label))
+    }
+
     /// Returns what the inviter, who has `identity`, must know before the joiner comes.
     ///
     /// # Errors
@@ -142,6 +174,7 @@ impl Invitation {
             identity,
             encrypts_extensions: true,
             role: Role::Server,
+            controls: false,
         })
     }
 
@@ -161,6 +194,7 @@ impl Invitation {
             identity: self.joiner()?,
             encrypts_extensions: true,
             role: Role::Client,
+            controls: true,
         })
     }
 
@@ -197,6 +231,10 @@ impl fmt::Display for Invitation {
         bytes.extend(self.secret.as_slice());
         bytes.extend(self.fingerprint.as_bytes());
         put_candidates(&mut bytes, &self.candidates);
+        if let Some(rendezvous) = &self.rendezvous {
+            bytes.push(RENDEZVOUS_TAG);
+            bytes.extend(rendezvous.as_str().bytes());
+        }
         f.write_str(&encode(SCHEME, bytes))
     }
 }
@@ -205,10 +243,21 @@ impl fmt::Display for Invitation {
 #[derive(Clone, Debug)]
 pub struct Reply(pub Vec<Candidate>);
 
+impl Reply {
+    fn put(&self, bytes: &mut Vec<u8>) {
+        put_candidates(bytes, &self.0[..self.0.len().min(MAX_ADDRESSES)]);
+    }
+
+    fn take(body: &[u8]) -> Option<Self> {
+        let (candidates, rest) = take_candidates(body)?;
+        rest.is_empty().then_some(Self(candidates))
+    }
+}
+
 impl fmt::Display for Reply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut bytes = vec![VERSION];
-        put_candidates(&mut bytes, &self.0[..self.0.len().min(MAX_ADDRESSES)]);
+        self.put(&mut bytes);
         f.write_str(&encode(REPLY_SCHEME, bytes))
     }
 }
@@ -217,7 +266,7 @@ impl FromStr for Reply {
     type Err = InvitationError;
 
     fn from_str(text: &str) -> Result<Self, InvitationError> {
-        decode(REPLY_SCHEME, text, |body| take_candidates(body).map(Self))
+        decode(REPLY_SCHEME, text, Self::take)
     }
 }
 
@@ -268,11 +317,18 @@ fn take_invitation(body: &[u8]) -> Option<Invitation> {
     };
     let (&secret, body) = body.split_first_chunk()?;
     let (&fingerprint, body) = body.split_first_chunk::<FINGERPRINT_LEN>()?;
+    let (candidates, rest) = take_candidates(body)?;
+    let rendezvous = match rest.split_first() {
+        None => None,
+        Some((&RENDEZVOUS_TAG, url)) => Some(str::from_utf8(url).ok()?.parse().ok()?),
+        Some(_) => return None,
+    };
     Some(Invitation {
         purpose,
-        candidates: take_candidates(body)?,
+        candidates,
         fingerprint: fingerprint.into(),
         secret: Zeroizing::new(secret),
+        rendezvous,
     })
 }
 
@@ -298,7 +354,8 @@ fn put_candidates(bytes: &mut Vec<u8>, candidates: &[Candidate]) {
     }
 }
 
-fn take_candidates(mut body: &[u8]) -> Option<Vec<Candidate>> {
+/// Takes the addresses at the beginning; returns them and what follows.
+fn take_candidates(mut body: &[u8]) -> Option<(Vec<Candidate>, &[u8])> {
     let mut candidates = Vec::new();
     while let Some((&head, rest)) = body.split_first() {
         let ip: IpAddr;
@@ -311,7 +368,7 @@ fn take_candidates(mut body: &[u8]) -> Option<Vec<Candidate>> {
                 let (&octets, rest) = rest.split_first_chunk::<16>()?;
                 (ip, body) = (Ipv6Addr::from(octets).into(), rest);
             }
-            _ => return None,
+            _ => break,
         }
         let (&port, rest) = body.split_first_chunk()?;
         body = rest;
@@ -325,7 +382,7 @@ fn take_candidates(mut body: &[u8]) -> Option<Vec<Candidate>> {
         };
         candidates.push(candidate.ok()?);
     }
-    Some(candidates)
+    Some((candidates, body))
 }
 
 fn checksum(bytes: &[u8]) -> [u8; CHECKSUM_LEN] {

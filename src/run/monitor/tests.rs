@@ -50,6 +50,7 @@ fn monitor() -> Monitor {
         seed: 1,
         deadline: Duration::from_millis(150),
         receiver: None,
+        signalling: None,
         replies: None,
     };
     Monitor::new(config, &demo.run, Vec::new())

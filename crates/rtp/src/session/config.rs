@@ -32,8 +32,9 @@ pub struct Config {
     /// The FMT of the TFRC feedback message (RTPFB, PT 205), 1 to 31; another value counts as the default.
     pub feedback_format: u8,
     /// The identifier of the `rtt-sendts` header extension, 1 to 14 (RFC 8285 §4.2); another value counts as the
-    /// default.
-    pub extension_id: u8,
+    /// default. With `None` media has no such extension, and none is read: the peer did not agree to it. Only feedback by
+    /// which the sender computes p permits that.
+    pub extension_id: Option<u8>,
     /// The identifier of the transport-wide sequence number, 1 to 14 and not `extension_id`; another value counts
     /// as the default. Only [`FeedbackMode::Twcc`] sends this number.
     pub transport_sequence_id: u8,
@@ -72,7 +73,7 @@ impl Config {
             send: None,
             receive: None,
             feedback_format: Self::FEEDBACK_FORMAT,
-            extension_id: Self::EXTENSION_ID,
+            extension_id: Some(Self::EXTENSION_ID),
             transport_sequence_id: Self::TRANSPORT_SEQUENCE_ID,
             ecn: false,
             wallclock: NtpTime::default(),
@@ -111,13 +112,14 @@ impl Config {
         if !matches!(self.feedback_format, 1..=31) {
             self.feedback_format = Self::FEEDBACK_FORMAT;
         }
-        if !matches!(self.extension_id, 1..=14) {
-            self.extension_id = Self::EXTENSION_ID;
+        if !matches!(self.extension_id, None | Some(1..=14)) {
+            self.extension_id = Some(Self::EXTENSION_ID);
         }
         let own = self.extension_id;
-        if !matches!(self.transport_sequence_id, 1..=14) || self.transport_sequence_id == own {
+        if !matches!(self.transport_sequence_id, 1..=14) || Some(self.transport_sequence_id) == own
+        {
             let default = Self::TRANSPORT_SEQUENCE_ID;
-            self.transport_sequence_id = if own == default {
+            self.transport_sequence_id = if own == Some(default) {
                 Self::EXTENSION_ID
             } else {
                 default
@@ -277,6 +279,9 @@ pub struct ReceiveConfig {
     pub tfrc: ReceiverConfig,
     /// The report format: p and X_recv as computed by `tfrc`, or arrivals.
     pub feedback: FeedbackMode,
+    /// Sends the reports of `feedback`. Turn this off for a sender that agreed on none: it gets the reception reports of RTCP
+    /// alone, and its rate is its own affair.
+    pub reports: bool,
     /// The payload type of repair packets (RFC 8627), which are used if any arrive.
     pub repair: Option<u8>,
     /// Reports of arrivals leave at the end of each frame, not only once a round trip.
@@ -297,6 +302,7 @@ impl ReceiveConfig {
             clock_rate: 90_000,
             tfrc: patient(),
             feedback: FeedbackMode::default(),
+            reports: true,
             repair: None,
             report_frames: false,
             transit_bounds: false,

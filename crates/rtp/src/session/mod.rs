@@ -120,10 +120,11 @@ impl Session {
         } else {
             timer::LEAST_MINIMUM
         };
+        let has_timing = config.extension_id.is_some();
         let outbound = config
             .send
             .take()
-            .map(|send| Outbound::new(now, send, config.ecn, &mut random));
+            .map(|send| Outbound::new(now, send, config.ecn, has_timing, &mut random));
         // The size covers a receiver report with a block, the name, and feedback.
         let transit_bounds = config.receive.as_ref().is_some_and(|it| it.transit_bounds);
         let transit_len = if transit_bounds {

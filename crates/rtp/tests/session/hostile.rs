@@ -287,7 +287,7 @@ fn sender_without_round_trip_gets_the_rtcp_share() {
 fn configuration_out_of_range_is_limited() {
     for (id, format, payload_type) in [(0, 0, 64), (15, 32, 95), (255, 255, 200)] {
         let out_of_range = |mut config: Config| {
-            (config.extension_id, config.feedback_format) = (id, format);
+            (config.extension_id, config.feedback_format) = (Some(id), format);
             if let Some(send) = &mut config.send {
                 send.payload_type = payload_type;
             }

@@ -1,5 +1,6 @@
 //! The session over a path, in virtual time.
 
+mod agreed;
 mod any_steps;
 mod app;
 mod begin_again;

@@ -190,7 +190,7 @@ fn rtcp_of_libwebrtc_is_read_whole() {
 }
 
 /// A media packet of another maker, with a transport-wide number or without.
-fn plain(sequence: u16, number: Option<u16>) -> Vec<u8> {
+pub(crate) fn plain(sequence: u16, number: Option<u16>) -> Vec<u8> {
     let header = RtpHeader {
         payload_type: PAYLOAD_TYPE,
         marker: true,

@@ -97,6 +97,7 @@ impl World {
                 identity: identities[own].clone(),
                 encrypts_extensions: true,
                 role: [Role::Client, Role::Server][own],
+                controls: own == 0,
             }
         };
         let configs = [config(0), config(1)];

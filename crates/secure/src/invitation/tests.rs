@@ -70,6 +70,7 @@ fn joiner_of_a_secret_is_known_in_each_version() {
         candidates: vec![],
         fingerprint: [1; 32].into(),
         secret: Zeroizing::new(*b"sixteen unguessd"),
+        rendezvous: None,
     };
     let joiner = invitation.for_joiner(vec![]).unwrap();
     let derived = [
@@ -137,6 +138,10 @@ fn well_summed_nonsense_is_refused() {
         &[5; 7],
         &[0x34, 1, 2, 3, 4, 5, 6],
         &[6; 18],
+        &[RENDEZVOUS_TAG],
+        &[RENDEZVOUS_TAG, b'x'],
+        &[RENDEZVOUS_TAG, 0xff],
+        &[9; 7],
     ] {
         let body = [&body[..], tail].concat();
         assert_eq!(encode(body), Err(InvitationError::Damaged), "{tail:?}");
@@ -159,4 +164,17 @@ fn reply_is_read_as_it_is_written() {
     assert!(text[..text.len() - 1].parse::<Reply>().is_err());
     let invitation = Invitation::new(Purpose::Call, &identity()).unwrap();
     assert!(invitation.to_string().parse::<Reply>().is_err());
+}
+
+#[test]
+fn longest_invitation_with_rendezvous_is_read() {
+    let host = "a".repeat(RendezvousUrl::MAX_LEN - "https://".len());
+    let url: RendezvousUrl = format!("https://{host}").parse().unwrap();
+    let v6 = candidates()[1].clone();
+    let made = Invitation::new(Purpose::Call, &identity()).unwrap();
+    let made = made.at(&vec![v6; MAX_ADDRESSES]).by(url.clone());
+    let read: Invitation = made.to_string().parse().unwrap();
+    assert_eq!(read.rendezvous(), Some(&url));
+    assert_eq!(read.addresses().count(), MAX_ADDRESSES);
+    assert_eq!(read.mailbox().name(), made.mailbox().name());
 }

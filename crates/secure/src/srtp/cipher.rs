@@ -2,21 +2,17 @@
 
 use aes::Aes128;
 use aes::cipher::{InnerIvInit, StreamCipherCore};
-use aes_gcm::aead::AeadInOut;
-use aes_gcm::aead::consts::{U12, U16};
-use aes_gcm::{Aes128Gcm, Aes256Gcm};
 use ctr::CtrCore;
 use ctr::flavors::Ctr32BE;
 use hmac::{Hmac, KeyInit, Mac};
 use sha1::Sha1;
 use zeroize::ZeroizeOnDrop;
 
+use super::gcm::{self, GcmKey};
 use super::keys::MAX_SALT;
 
 /// The tag of HMAC-SHA1 with 80 bits, in bytes.
 const HMAC_TAG: usize = 10;
-/// The tag of AES-GCM, in bytes.
-const GCM_TAG: usize = 16;
 
 /// What a packet is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,8 +62,7 @@ enum Algorithm {
         cipher: Box<Aes128>,
         hmac: Hmac<Sha1>,
     },
-    Gcm128(Box<Aes128Gcm>),
-    Gcm256(Box<Aes256Gcm>),
+    Gcm(GcmKey),
 }
 
 impl SessionCipher {
@@ -79,14 +74,12 @@ impl SessionCipher {
     }
 
     pub(super) fn gcm_128(key: &[u8], salt: [u8; MAX_SALT]) -> Self {
-        let cipher = Aes128Gcm::new_from_slice(key).expect("16 bytes");
-        let algorithm = Algorithm::Gcm128(Box::new(cipher));
+        let algorithm = Algorithm::Gcm(GcmKey::aes_128(key));
         Self { algorithm, salt }
     }
 
     pub(super) fn gcm_256(key: &[u8], salt: [u8; MAX_SALT]) -> Self {
-        let cipher = Aes256Gcm::new_from_slice(key).expect("32 bytes");
-        let algorithm = Algorithm::Gcm256(Box::new(cipher));
+        let algorithm = Algorithm::Gcm(GcmKey::aes_256(key));
         Self { algorithm, salt }
     }
 
@@ -94,7 +87,7 @@ impl SessionCipher {
     pub(super) fn tag_len(&self) -> usize {
         match self.algorithm {
             Algorithm::CounterMode { .. } => HMAC_TAG,
-            Algorithm::Gcm128(_) | Algorithm::Gcm256(_) => GCM_TAG,
+            Algorithm::Gcm(_) => gcm::TAG,
         }
     }
 
@@ -112,12 +105,16 @@ impl SessionCipher {
                 let whole = hmac.chain_update(id.trailer()).finalize().into_bytes();
                 tag.copy_from_slice(&whole[..HMAC_TAG]);
             }
-            Algorithm::Gcm128(cipher) => self.seal_gcm(&**cipher, id, packet, clear, tag),
-            Algorithm::Gcm256(cipher) => self.seal_gcm(&**cipher, id, packet, clear, tag),
+            Algorithm::Gcm(key) => {
+                let (header, payload) = packet.split_at_mut(clear);
+                with_authenticated(id, header, |authenticated| {
+                    key.seal(self.iv(id, 2), authenticated, payload, tag);
+                });
+            }
         }
     }
 
-    /// Checks the tag, and then decrypts all but the first `clear` bytes. A packet with another tag keeps its bytes.
+    /// Checks the tag, and decrypts all but the first `clear` bytes. Those of a packet with another tag may be lost.
     pub(super) fn open(
         &self,
         id: PacketId,
@@ -133,8 +130,13 @@ impl SessionCipher {
                 self.apply_keystream(cipher, id, &mut packet[clear..]);
                 Ok(())
             }
-            Algorithm::Gcm128(cipher) => self.open_gcm(&**cipher, id, packet, clear, tag),
-            Algorithm::Gcm256(cipher) => self.open_gcm(&**cipher, id, packet, clear, tag),
+            Algorithm::Gcm(key) => {
+                let (header, payload) = packet.split_at_mut(clear);
+                let is_authentic = with_authenticated(id, header, |authenticated| {
+                    key.open(self.iv(id, 2), authenticated, payload, tag)
+                });
+                is_authentic.then_some(()).ok_or(Forged)
+            }
         }
     }
 
@@ -142,41 +144,6 @@ impl SessionCipher {
         let iv = self.iv::<16>(id, 4);
         let keystream = CtrCore::<_, Ctr32BE>::inner_iv_init(cipher, &iv.into());
         keystream.apply_keystream_partial(data.into());
-    }
-
-    fn seal_gcm<C: Gcm>(
-        &self,
-        cipher: &C,
-        id: PacketId,
-        packet: &mut [u8],
-        clear: usize,
-        tag: &mut [u8],
-    ) {
-        let nonce = self.iv::<12>(id, 2).into();
-        let (header, payload) = packet.split_at_mut(clear);
-        let sealed = with_authenticated(id, header, |authenticated| {
-            cipher.encrypt_inout_detached(&nonce, authenticated, payload.into())
-        });
-        tag.copy_from_slice(
-            &sealed.expect("a datagram is shorter than the limit of AES-GCM, 64 GiB"),
-        );
-    }
-
-    fn open_gcm<C: Gcm>(
-        &self,
-        cipher: &C,
-        id: PacketId,
-        packet: &mut [u8],
-        clear: usize,
-        tag: &[u8],
-    ) -> Result<(), Forged> {
-        let nonce = self.iv::<12>(id, 2).into();
-        let (header, payload) = packet.split_at_mut(clear);
-        let tag = tag.try_into().map_err(|_| Forged)?;
-        let opened = with_authenticated(id, header, |authenticated| {
-            cipher.decrypt_inout_detached(&nonce, authenticated, payload.into(), tag)
-        });
-        opened.map_err(|_| Forged)
     }
 
     /// Returns the salt with SSRC and index added, the SSRC at byte `at` (RFC 3711 §4.1.1, RFC 7714 §8.1 and §9.1).
@@ -190,10 +157,6 @@ impl SessionCipher {
         iv
     }
 }
-
-/// AES-GCM with a nonce and a tag as RFC 7714 has them.
-trait Gcm: AeadInOut<NonceSize = U12, TagSize = U16> {}
-impl<C: AeadInOut<NonceSize = U12, TagSize = U16>> Gcm for C {}
 
 /// Passes on what AES-GCM authenticates without encrypting it: the header, and of an SRTCP packet the word with the index.
 fn with_authenticated<T>(id: PacketId, header: &[u8], use_it: impl FnOnce(&[u8]) -> T) -> T {

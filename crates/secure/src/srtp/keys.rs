@@ -9,7 +9,7 @@ use zeroize::{ZeroizeOnDrop, Zeroizing};
 use super::cipher::SessionCipher;
 
 /// The longest master key of any profile, in bytes.
-const MAX_KEY: usize = 32;
+pub(super) const MAX_KEY: usize = 32;
 /// The longest master salt of any profile, in bytes.
 pub(super) const MAX_SALT: usize = 14;
 
@@ -184,8 +184,7 @@ mod tests {
         is_wiped::<MasterKey>();
         is_wiped::<SessionCipher>();
         is_wiped::<Aes128>();
-        is_wiped::<aes_gcm::Aes128Gcm>();
-        is_wiped::<aes_gcm::Aes256Gcm>();
+        is_wiped::<crate::srtp::gcm::GcmKey>();
         // HMAC's state is two of SHA-1.
         is_wiped::<sha1::block_api::Sha1Core>();
         is_wiped::<Ctr32BE<Aes128>>();

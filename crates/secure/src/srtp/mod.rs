@@ -1,6 +1,7 @@
 //! SRTP and SRTCP: encrypts and authenticates RTP and RTCP (RFC 3711, RFC 7714).
 
 mod cipher;
+mod gcm;
 mod header;
 mod keys;
 mod protector;

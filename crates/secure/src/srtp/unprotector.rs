@@ -28,7 +28,8 @@ pub enum UnprotectError {
     TooManyStreams,
 }
 
-/// Checks and decrypts what one end receives. A packet that is refused changes nothing.
+/// Checks and decrypts what one end receives. A packet that is refused changes nothing but its own bytes, which are then
+/// meaningless.
 pub struct Unprotector {
     rtp: SessionCipher,
     rtcp: SessionCipher,

@@ -157,6 +157,7 @@ impl World {
                 identity: identities[own].clone(),
                 encrypts_extensions: true,
                 role: [Role::Client, Role::Server][own],
+                controls: own == 0,
             };
             Host {
                 end: Secure::new(Instant::ZERO, zero, config, Talker::default()),

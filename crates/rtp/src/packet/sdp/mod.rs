@@ -1,5 +1,6 @@
 //! The description of one video stream in SDP (RFC 8866), with which a receiver opens the stream.
 
+pub mod jsep;
 mod parse;
 
 use std::fmt;
@@ -33,6 +34,47 @@ pub enum Direction {
     /// The describing end sends and receives, the default (RFC 8866 §6.7).
     #[default]
     SendReceive,
+    /// The describing end neither sends nor receives media.
+    Inactive,
+}
+
+impl Direction {
+    const ALL: [Self; 4] = [
+        Self::SendOnly,
+        Self::ReceiveOnly,
+        Self::SendReceive,
+        Self::Inactive,
+    ];
+
+    /// Returns the direction of an end that does either, both or nothing.
+    pub const fn of(sends: bool, receives: bool) -> Self {
+        match (sends, receives) {
+            (true, false) => Self::SendOnly,
+            (false, true) => Self::ReceiveOnly,
+            (true, true) => Self::SendReceive,
+            (false, false) => Self::Inactive,
+        }
+    }
+
+    /// Returns true if the describing end sends.
+    pub const fn sends(self) -> bool {
+        matches!(self, Self::SendOnly | Self::SendReceive)
+    }
+
+    /// Returns true if the describing end receives.
+    pub const fn receives(self) -> bool {
+        matches!(self, Self::ReceiveOnly | Self::SendReceive)
+    }
+
+    /// Returns the name of the attribute.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::SendOnly => "sendonly",
+            Self::ReceiveOnly => "recvonly",
+            Self::SendReceive => "sendrecv",
+            Self::Inactive => "inactive",
+        }
+    }
 }
 
 /// One video stream, on one port with its RTCP.
@@ -142,8 +184,8 @@ impl Description {
 /// The error that a description cannot be used, with the line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SdpError {
-    /// The description is longer than 16 KiB.
-    TooLong,
+    /// The description is longer than this number of bytes.
+    TooLong(usize),
     /// A line that is needed does not have the format of its type.
     Line {
         /// The line's number, from 1.
@@ -162,7 +204,7 @@ pub enum SdpError {
 impl fmt::Display for SdpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooLong => write!(f, "the description is longer than {MAX_LEN} bytes"),
+            Self::TooLong(limit) => write!(f, "the description is longer than {limit} bytes"),
             Self::Line {
                 line,
                 field,
@@ -175,6 +217,21 @@ impl fmt::Display for SdpError {
 }
 
 impl std::error::Error for SdpError {}
+
+impl SdpError {
+    /// Returns the error that a field of a line is invalid.
+    fn line(line: usize, field: &'static str, value: &str, remedy: &'static str) -> Self {
+        Self::Line {
+            line,
+            field,
+            value: value.chars().take(MAX_QUOTED).collect(),
+            remedy,
+        }
+    }
+}
+
+/// The most characters of a value that an error repeats.
+const MAX_QUOTED: usize = 60;
 
 /// Writes the description, with the line ends of RFC 8866.
 impl fmt::Display for Description {
@@ -266,11 +323,7 @@ impl fmt::Display for Description {
         if let Some(frame_rate) = self.frame_rate {
             write!(f, "a=framerate:{frame_rate}\r\n")?;
         }
-        f.write_str(match self.direction {
-            Direction::SendOnly => "a=sendonly\r\n",
-            Direction::ReceiveOnly => "a=recvonly\r\n",
-            Direction::SendReceive => "a=sendrecv\r\n",
-        })
+        write!(f, "a={}\r\n", self.direction.name())
     }
 }
 

@@ -38,7 +38,7 @@ impl Description {
     /// Returns the first line that is invalid, or the field that is missing.
     pub fn read(text: &str, knows: impl Fn(&str) -> bool) -> Result<Self, SdpError> {
         if text.len() > MAX_LEN {
-            return Err(SdpError::TooLong);
+            return Err(SdpError::TooLong(MAX_LEN));
         }
         // A line about a payload type may precede the one that names its encoding.
         let choice = Parser::default().take_in(text)?.choice(knows);
@@ -108,12 +108,7 @@ impl Parser {
 
     /// Returns the error that a field of the present line is invalid.
     fn invalid(&self, field: &'static str, value: &str, remedy: &'static str) -> SdpError {
-        SdpError::Line {
-            line: self.line,
-            field,
-            value: value.chars().take(MAX_QUOTED).collect(),
-            remedy,
-        }
+        SdpError::line(self.line, field, value, remedy)
     }
 
     /// Returns the first payload type whose encoding the reader knows, or the first of all.
@@ -266,10 +261,10 @@ impl Parser {
             "rtcp-rsize" => self.reduced_size = true,
             "rtcp-mux" => self.mux = true,
             "framerate" => self.frame_rate = frame_rate(value),
-            "sendonly" => self.direction = Direction::SendOnly,
-            "recvonly" => self.direction = Direction::ReceiveOnly,
-            "sendrecv" => self.direction = Direction::SendReceive,
-            _ => {}
+            _ => {
+                let named = Direction::ALL.into_iter().find(|d| d.name() == name);
+                self.direction = named.unwrap_or(self.direction);
+            }
         }
         Ok(())
     }
@@ -336,7 +331,7 @@ fn window(parameters: &str) -> Option<Duration> {
 }
 
 /// Returns true for a valid payload type: 64 to 95 would read as RTCP on a shared port (RFC 5761 §4).
-fn is_payload_type(number: &u8) -> bool {
+pub(super) fn is_payload_type(number: &u8) -> bool {
     matches!(number, 0..=63 | 96..=127)
 }
 
@@ -387,8 +382,6 @@ fn encoding(map: &str) -> Option<(String, u32)> {
 const BANDWIDTHS: RangeInclusive<f64> = 0.0..=1e12;
 /// The most sources of a group that are read: a system joins as few (Linux: `igmp_max_msf`, 10).
 const MAX_SOURCES: usize = 10;
-/// The most characters of a value that an error repeats.
-const MAX_QUOTED: usize = 60;
 
 /// Returns the encoding of a video payload type that needs no `rtpmap` (RFC 3551 §6), if it is supported.
 fn static_encoding(payload_type: u8) -> Option<(String, u32)> {

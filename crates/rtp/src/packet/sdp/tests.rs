@@ -180,7 +180,10 @@ fn what_is_wrong_is_named_with_its_line() {
         assert_eq!(text.parse::<Description>(), missing, "{text}");
     }
     let long = "a=".repeat(MAX_LEN);
-    assert_eq!(long.parse::<Description>(), Err(SdpError::TooLong));
+    assert_eq!(
+        long.parse::<Description>(),
+        Err(SdpError::TooLong(16 * 1024))
+    );
 }
 
 /// Each is written by some camera, converter or telephone.

@@ -123,7 +123,7 @@ impl Session {
         let (mut timing, mut transport) = (None, None);
         for element in rtp.elements() {
             let element = element.map_err(|_| Ignored::BadExtension)?;
-            if element.id == self.config.extension_id && timing.is_none() {
+            if Some(element.id) == self.config.extension_id && timing.is_none() {
                 let read = RttSendTs::parse(element.data).map_err(|_| Ignored::BadExtension)?;
                 timing = Some(read);
             } else if element.id == self.config.transport_sequence_id {

@@ -36,6 +36,8 @@ pub(in crate::session) enum Reporter {
         made: u8,
     },
     Sack(Box<MeteredArrivals<1_024>>),
+    /// Reports nothing, to a sender that agreed on no reports.
+    Silent(Box<Arrivals<512>>),
     /// Computes p and X_recv with the round-trip time from sender reports.
     App {
         receiver: Box<Receiver>,
@@ -69,6 +71,7 @@ pub(in crate::session) struct ReportAddress {
 impl Reporter {
     pub(in crate::session) fn new(feedback: FeedbackMode, config: &ReceiveConfig) -> Self {
         match feedback {
+            _ if !config.reports => Self::Silent(Box::new(Arrivals::new(CCFB_PACKETS))),
             FeedbackMode::Tfrc => Self::Tfrc(
                 Box::new(Receiver::new(config.tfrc.clone())),
                 config.transit_bounds.then(TransitMeter::default),
@@ -96,7 +99,9 @@ impl Reporter {
                 }
                 is_new
             }
-            Self::Ccfb(arrivals) | Self::Twcc { arrivals, .. } => arrivals.handle_data(arrival),
+            Self::Ccfb(arrivals) | Self::Twcc { arrivals, .. } | Self::Silent(arrivals) => {
+                arrivals.handle_data(arrival)
+            }
             Self::Sack(arrivals) => arrivals.handle_data(arrival),
             Self::App { receiver, rtt } => {
                 let arrival = Arrival {
@@ -112,7 +117,7 @@ impl Reporter {
     pub(in crate::session) fn end_frame(&mut self, at: Instant) {
         match self {
             Self::Ccfb(arrivals) | Self::Twcc { arrivals, .. } => arrivals.end_frame(at),
-            Self::Tfrc(..) | Self::Sack(_) | Self::App { .. } => {}
+            Self::Tfrc(..) | Self::Sack(_) | Self::Silent(_) | Self::App { .. } => {}
         }
     }
 
@@ -133,6 +138,7 @@ impl Reporter {
                 arrivals.correct_round_trip(at, rtt);
             }
             Self::Sack(metered) => metered.correct_round_trip(at, rtt),
+            Self::Silent(_) => {}
         }
     }
 
@@ -142,13 +148,14 @@ impl Reporter {
             Self::Tfrc(receiver, _) | Self::App { receiver, .. } => receiver.poll_timeout(),
             Self::Ccfb(arrivals) | Self::Twcc { arrivals, .. } => arrivals.poll_timeout(),
             Self::Sack(metered) => metered.arrivals().poll_timeout(),
+            Self::Silent(_) => None,
         }
     }
 
     /// Returns how long a report waits for a packet with which to leave, if reports leave with packets.
     pub(in crate::session) fn leaves_with_a_packet(&self) -> Option<Duration> {
         match self {
-            Self::Tfrc(..) | Self::App { .. } => None,
+            Self::Tfrc(..) | Self::App { .. } | Self::Silent(_) => None,
             Self::Ccfb(_) | Self::Twcc { .. } | Self::Sack(_) => {
                 Some(self.round_trip_time().unwrap_or_default())
             }
@@ -162,6 +169,7 @@ impl Reporter {
             Self::App { rtt, .. } => *rtt,
             Self::Ccfb(arrivals) | Self::Twcc { arrivals, .. } => arrivals.round_trip_time(),
             Self::Sack(metered) => metered.arrivals().round_trip_time(),
+            Self::Silent(_) => None,
         }
     }
 
@@ -173,6 +181,7 @@ impl Reporter {
             Self::Ccfb(arrivals) => ccfb::packet_len(arrivals.next_span().count),
             Self::Twcc { arrivals, .. } => twcc::max_packet_len(arrivals.next_span().count),
             Self::Sack(metered) => sack::packet_len(metered.arrivals().next_span().count),
+            Self::Silent(_) => 0,
             Self::App { .. } => TfrcApp::RECEPTION_LEN,
         }
     }
@@ -223,6 +232,7 @@ impl Reporter {
                 *made = made.wrapping_add(1);
                 (FeedbackMode::Twcc, span, DueReport::Arrivals(span, now))
             }
+            Self::Silent(_) => return None,
             Self::Sack(metered) => {
                 let (span, vector) = metered.poll_report(now)?;
                 (FeedbackMode::Sack, span, DueReport::AckVector(span, vector))

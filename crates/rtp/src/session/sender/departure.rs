@@ -1,13 +1,15 @@
 //! Departures of media: when the next packet may leave, and its content.
 
+use std::ops::Range;
+
 use tfrc::Ecn;
 use tfrc::time::Instant;
 
 use super::not_sent::NotSent;
 use super::outbound::Outbound;
 use crate::endpoint::Transmit;
-use crate::packet::ext::{Element, RttSendTs};
-use crate::packet::rtp::RtpHeader;
+use crate::packet::ext::{Element, RttSendTs, TransportSequence};
+use crate::packet::rtp::{HEADER_LEN, RtpHeader};
 use crate::session::config::clamp_payload_type;
 use crate::session::media::MediaInfo;
 use crate::session::{Closing, Session};
@@ -159,7 +161,7 @@ impl Session {
         let transport = outbound.transport().to_bytes();
         let elements = [
             Element {
-                id: self.config.extension_id,
+                id: self.config.extension_id.unwrap_or_default(),
                 data: &timing,
             },
             Element {
@@ -167,7 +169,7 @@ impl Session {
                 data: &transport,
             },
         ];
-        let elements = &elements[..outbound.elements()];
+        let elements = &elements[outbound.elements()];
         let headers = header
             .emit_for(csrc, elements, buf)
             .ok_or(NotSent::BufferTooShort)?;
@@ -200,5 +202,22 @@ impl Session {
     pub(in crate::session) fn is_sending(&self) -> bool {
         let last = self.outbound.as_ref().and_then(Outbound::last_departure);
         last.is_some_and(|last| self.rtcp.before_previous().is_none_or(|then| last >= then))
+    }
+}
+
+impl Outbound {
+    /// Returns the header extension elements that a packet has, of `rtt-sendts` and the transport-wide number.
+    pub(in crate::session) fn elements(&self) -> Range<usize> {
+        usize::from(!self.has_timing)..1 + usize::from(self.numbering.has_transport())
+    }
+
+    /// Returns the length of a media packet before its payload: the fixed header and the extension.
+    pub(in crate::session) fn headers_len(&self) -> usize {
+        let transport = usize::from(self.numbering.has_transport()) * (1 + TransportSequence::LEN);
+        let timing = usize::from(self.has_timing) * (1 + RttSendTs::LEN);
+        match timing + transport {
+            0 => HEADER_LEN,
+            elements => HEADER_LEN + (4 + elements).next_multiple_of(4),
+        }
     }
 }

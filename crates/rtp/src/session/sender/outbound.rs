@@ -19,7 +19,7 @@ use super::reception::REMEMBERED;
 use super::sending_rate::{Control, SendingRate};
 use super::sent_history::SentHistory;
 use super::sent_media::SentMedia;
-use crate::packet::ext::{RttSendTs, TransportSequence};
+use crate::packet::ext::TransportSequence;
 use crate::packet::flexfec;
 use crate::packet::rtcp::FeedbackMode;
 use crate::packet::rtp::{HEADER_LEN, RtpHeader, media_time};
@@ -40,6 +40,8 @@ pub(in crate::session) struct Outbound {
     traps: ReceiverTraps,
     /// True if our socket marks packets, and the feedback format carries marks.
     is_ecn_capable: bool,
+    /// True if media has `rtt-sendts`.
+    pub(super) has_timing: bool,
 }
 
 impl Outbound {
@@ -47,6 +49,7 @@ impl Outbound {
         now: Instant,
         config: SendConfig,
         ecn: bool,
+        has_timing: bool,
         random: &mut Random,
     ) -> Self {
         // A receiver whose report format carries no marks must get no ECN-capable packets.
@@ -69,6 +72,7 @@ impl Outbound {
             host: HostMemory::new(),
             traps: ReceiverTraps::new(random),
             is_ecn_capable: ecn && reads_marks,
+            has_timing,
             config,
         }
     }
@@ -76,18 +80,6 @@ impl Outbound {
     /// Returns the length of the largest packet.
     pub(in crate::session) fn packet_size(&self) -> usize {
         usize::try_from(self.config.packet_size.get()).unwrap_or(usize::MAX)
-    }
-
-    /// Returns the number of header extension elements: `rtt-sendts`, and the transport-wide number if there is
-    /// one.
-    pub(in crate::session) fn elements(&self) -> usize {
-        1 + usize::from(self.numbering.has_transport())
-    }
-
-    /// Returns the length of a media packet before its payload: the fixed header and the extension.
-    pub(in crate::session) fn headers_len(&self) -> usize {
-        let transport = usize::from(self.numbering.has_transport()) * (1 + TransportSequence::LEN);
-        HEADER_LEN + (4 + 1 + RttSendTs::LEN + transport).next_multiple_of(4)
     }
 
     /// Returns the packets and bytes of payload sent, as a sender report counts them.

@@ -27,7 +27,7 @@ fn begun(feedback: FeedbackMode) -> Outbound {
         leave_out_sequence_numbers: true,
         ..SendConfig::new(96)
     };
-    let mut outbound = Outbound::new(at(0), config, true, &mut Random::new(1, "a"));
+    let mut outbound = Outbound::new(at(0), config, true, true, &mut Random::new(1, "a"));
     send(&mut outbound, at(1_000));
     outbound
 }

@@ -1,21 +1,23 @@
-//! Serves connections, with bounds on their number and on their idle time.
+//! Serves connections, in the clear or over TLS, with bounds on their number and on their idle time.
 
 use std::io::{self, IoSlice};
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use axum::Router;
+use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::AbortHandle;
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Sleep, sleep, timeout};
+use tokio_rustls::TlsAcceptor;
 
-use super::slots::Slots;
+use super::slots::{SlotLimits, Slots};
 
 /// The time that a request's head may take, and that an idle connection may stay.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -26,13 +28,22 @@ const MAX_BUFFER: usize = 64 * 1_024;
 /// The time to wait when the system has no connection to give (no file descriptor left).
 const ACCEPT_RETRY: Duration = Duration::from_millis(200);
 
+/// The host that a request comes from, an extension of each request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RequestSource(pub(crate) IpAddr);
+
 /// Serves for ever; returns the error that prevented the start.
-pub(super) async fn serve(listener: std::net::TcpListener, router: Router) -> io::Error {
+pub(super) async fn serve(
+    listener: std::net::TcpListener,
+    tls: Option<TlsAcceptor>,
+    router: Router,
+    limits: SlotLimits,
+) -> io::Error {
     let listener = match TcpListener::from_std(listener) {
         Ok(listener) => listener,
         Err(error) => return error,
     };
-    let connections = Connections::default();
+    let connections = Connections(Arc::new(Mutex::new(Slots::new(limits))));
     let mut id = 0;
     loop {
         id += 1;
@@ -42,7 +53,9 @@ pub(super) async fn serve(listener: std::net::TcpListener, router: Router) -> io
                     id,
                     connections: connections.clone(),
                 };
-                let task = tokio::spawn(converse(stream, router.clone(), place));
+                let source = RequestSource(address.ip());
+                let router = router.clone().layer(Extension(source));
+                let task = tokio::spawn(converse(stream, tls.clone(), router, place));
                 let evicted = connections
                     .lock()
                     .add(id, address.ip(), task.abort_handle());
@@ -59,12 +72,6 @@ pub(super) async fn serve(listener: std::net::TcpListener, router: Router) -> io
 /// The connections of a server, each with the means to end it.
 #[derive(Clone)]
 struct Connections(Arc<Mutex<Slots<AbortHandle>>>);
-
-impl Default for Connections {
-    fn default() -> Self {
-        Self(Arc::new(Mutex::new(Slots::new())))
-    }
-}
 
 impl Connections {
     fn lock(&self) -> MutexGuard<'_, Slots<AbortHandle>> {
@@ -85,20 +92,32 @@ impl Drop for Place {
 }
 
 /// Serves one connection to its end.
-async fn converse(stream: TcpStream, router: Router, place: Place) {
+async fn converse(stream: TcpStream, tls: Option<TlsAcceptor>, router: Router, place: Place) {
     // Latency is better without Nagle's delay, but the page also works with it.
     let _ = stream.set_nodelay(true);
-    let io = TokioIo::new(Impatient {
+    let stream = Impatient {
         stream,
         place,
         stall: None,
-    });
+    };
+    match tls {
+        None => answer_requests(stream, router).await,
+        Some(tls) => {
+            // The handshake is part of the request's head.
+            if let Ok(Ok(stream)) = timeout(HEADER_TIMEOUT, tls.accept(stream)).await {
+                answer_requests(stream, router).await;
+            }
+        }
+    }
+}
+
+async fn answer_requests(stream: impl AsyncRead + AsyncWrite + Unpin, router: Router) {
     // A viewer that leaves or breaks the protocol ends only its own connection, which is no error.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIMEOUT)
         .max_buf_size(MAX_BUFFER)
-        .serve_connection(io, TowerToHyperService::new(router))
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
         .await;
 }
 

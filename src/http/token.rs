@@ -1,47 +1,67 @@
-//! The token in the address of a page that other machines can reach.
+//! The secret by which a page, or a room for browsers, knows those whom its user let in.
 
-use std::hash::{BuildHasher as _, RandomState};
+use std::io;
 
 use axum::http::{HeaderMap, HeaderValue, Uri, header};
 
-/// A secret of 128 bits, without which the page answers nothing.
-pub(super) struct Token {
+use super::response::only;
+
+/// A secret of 128 bits.
+pub(crate) struct Token {
     secret: String,
     /// The name of the cookie. Cookies of a host are one for all its ports, on each of which a page may run.
     cookie: String,
 }
 
 impl Token {
-    /// Draws a token for the page at this port.
-    pub(super) fn draw(port: u16) -> Self {
-        // The system draws the hasher's key, which is as long as the token.
-        let key = RandomState::new();
-        let secret = format!("{:016x}{:016x}", key.hash_one(0_u8), key.hash_one(1_u8));
+    /// Draws a token for the server at this port. Fails if the system has no random numbers.
+    pub(crate) fn draw(port: u16) -> io::Result<Self> {
+        let secret = Self::draw_secret()?;
         let cookie = format!("evenkeel-{port}");
-        Self { secret, cookie }
+        Ok(Self { secret, cookie })
+    }
+
+    /// Draws 128 bits, in hexadecimal digits.
+    pub(crate) fn draw_secret() -> io::Result<String> {
+        let mut bytes = [0; 16];
+        getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+        Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// Returns the secret, for an address that the program prints.
+    pub(crate) fn secret(&self) -> &str {
+        &self.secret
+    }
+
+    /// Returns true if a request has the token as a bearer (RFC 6750 §2.1).
+    pub(crate) fn is_borne(&self, headers: &HeaderMap) -> bool {
+        let value = only(headers, &header::AUTHORIZATION).unwrap_or_default();
+        let (scheme, secret) = value.split_once(' ').unwrap_or_default();
+        scheme.eq_ignore_ascii_case("bearer")
+            && is_equal(secret.trim().as_bytes(), self.secret.as_bytes())
     }
 
     /// Returns the query of the page's address.
-    pub(super) fn query(&self) -> String {
+    pub(crate) fn query(&self) -> String {
         format!("?token={}", self.secret)
     }
 
     /// Returns the header by which a browser sends the token with all that the page loads, and with nothing that
     /// another site asks for.
-    pub(super) fn set_cookie(&self) -> HeaderValue {
+    pub(crate) fn set_cookie(&self) -> HeaderValue {
         let Self { secret, cookie } = self;
         let value = format!("{cookie}={secret}; Path=/; HttpOnly; SameSite=Strict");
         HeaderValue::from_str(&value).expect("letters, digits and separators")
     }
 
     /// Returns true if the address has the token.
-    pub(super) fn is_in_query(&self, uri: &Uri) -> bool {
+    pub(crate) fn is_in_query(&self, uri: &Uri) -> bool {
         let mut pairs = uri.query().unwrap_or_default().split('&');
         pairs.any(|pair| self.is_pair(pair, "token"))
     }
 
     /// Returns true if a cookie has the token.
-    pub(super) fn is_in_cookie(&self, headers: &HeaderMap) -> bool {
+    pub(crate) fn is_in_cookie(&self, headers: &HeaderMap) -> bool {
         let lines = headers.get_all(header::COOKIE).iter();
         let mut pairs = lines.flat_map(|line| line.to_str().unwrap_or_default().split(';'));
         pairs.any(|pair| self.is_pair(pair.trim(), &self.cookie))
@@ -65,10 +85,10 @@ mod tests {
 
     #[test]
     fn token_is_found_in_query_or_cookie_alone() {
-        let token = Token::draw(8_080);
+        let token = Token::draw(8_080).expect("random numbers");
         let secret = token.secret.clone();
         assert_eq!(secret.len(), 32);
-        assert_ne!(secret, Token::draw(8_080).secret);
+        assert_ne!(secret, Token::draw(8_080).expect("random numbers").secret);
         for (query, expected) in [
             (format!("/?token={secret}"), true),
             (format!("/sent.mjpg?123&token={secret}"), true),

@@ -1,17 +1,22 @@
-//! The open connections, and which of them ends where there is no room for another.
+//! What hosts have open, connections or messages, and which of them ends where there is no room for another.
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// The most connections. A viewer's page has three open.
-const MAX_CONNECTIONS: usize = 64;
-/// The most connections of one host, which then leave room for another host.
-const MAX_PER_HOST: usize = 32;
+/// The most that there may be of something that hosts open.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SlotLimits {
+    /// The most of all hosts together.
+    pub(crate) total: usize,
+    /// The most of one host, which then leave room for another host.
+    pub(crate) per_host: usize,
+}
 
-/// The open connections. Those that have had no answer come first, in the order of their arrival; then those that have,
+/// What hosts have open. Those that have had no answer come first, in the order of their arrival; then those that have,
 /// in the order of their last one. A viewer's connections are answered some ten times a second, so an idle one ends before
 /// them.
 #[derive(Debug)]
-pub(super) struct Slots<T> {
+pub(crate) struct Slots<T> {
+    limits: SlotLimits,
     idle: Vec<Slot<T>>,
     answered: Vec<Slot<T>>,
 }
@@ -20,48 +25,50 @@ pub(super) struct Slots<T> {
 struct Slot<T> {
     id: u64,
     host: IpAddr,
-    connection: T,
+    value: T,
 }
 
 impl<T> Slots<T> {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new(limits: SlotLimits) -> Self {
         Self {
+            limits,
             idle: Vec::new(),
             answered: Vec::new(),
         }
     }
 
-    /// Adds a connection; returns one that must end for it, if there are too many.
-    pub(super) fn add(&mut self, id: u64, address: IpAddr, connection: T) -> Option<T> {
+    /// Adds a connection or a message; returns one that must end for it, if there are too many.
+    pub(crate) fn add(&mut self, id: u64, address: IpAddr, value: T) -> Option<T> {
         let host = host(address);
         let of_host = self.all().filter(|slot| slot.host == host).count();
-        let evicted = if of_host >= MAX_PER_HOST {
+        let evicted = if of_host >= self.limits.per_host {
             self.evict(|slot| slot.host == host)
-        } else if self.all().count() >= MAX_CONNECTIONS {
+        } else if self.all().count() >= self.limits.total {
             self.evict(|_| true)
         } else {
             None
         };
-        let slot = Slot {
-            id,
-            host,
-            connection,
-        };
+        let slot = Slot { id, host, value };
         self.idle.push(slot);
         evicted
     }
 
     /// Records that a connection has been sent bytes of an answer.
-    pub(super) fn answer(&mut self, id: u64) {
+    pub(crate) fn answer(&mut self, id: u64) {
         let slot = take(&mut self.idle, |slot| slot.id == id)
             .or_else(|| take(&mut self.answered, |slot| slot.id == id));
         self.answered.extend(slot);
     }
 
     /// Removes a connection that has ended.
-    pub(super) fn remove(&mut self, id: u64) {
+    pub(crate) fn remove(&mut self, id: u64) {
         self.idle.retain(|slot| slot.id != id);
         self.answered.retain(|slot| slot.id != id);
+    }
+
+    /// Returns what is open, each with its number.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
+        self.all().map(|slot| (slot.id, &slot.value))
     }
 
     fn all(&self) -> impl Iterator<Item = &Slot<T>> {
@@ -70,7 +77,7 @@ impl<T> Slots<T> {
 
     fn evict(&mut self, may_end: impl Fn(&Slot<T>) -> bool) -> Option<T> {
         let slot = take(&mut self.idle, &may_end).or_else(|| take(&mut self.answered, &may_end));
-        slot.map(|slot| slot.connection)
+        slot.map(|slot| slot.value)
     }
 }
 
@@ -95,13 +102,20 @@ fn host(address: IpAddr) -> IpAddr {
 mod tests {
     use super::*;
 
+    const MAX_CONNECTIONS: usize = 64;
+    const MAX_PER_HOST: usize = 32;
+    const LIMITS: SlotLimits = SlotLimits {
+        total: MAX_CONNECTIONS,
+        per_host: MAX_PER_HOST,
+    };
+
     fn address(text: &str) -> IpAddr {
         text.parse().expect("an address")
     }
 
     #[test]
     fn oldest_idle_connection_of_the_host_ends_first() {
-        let mut slots = Slots::new();
+        let mut slots = Slots::new(LIMITS);
         let (host, other) = (address("192.0.2.1"), address("192.0.2.2"));
         assert_eq!(slots.add(0, other, 0), None);
         for id in 1..=MAX_PER_HOST as u64 {
@@ -123,7 +137,7 @@ mod tests {
 
     #[test]
     fn many_hosts_together_are_bounded_too() {
-        let mut slots = Slots::new();
+        let mut slots = Slots::new(LIMITS);
         let ended = (0..200_u64).filter_map(|id| {
             let address = IpAddr::from([10, 0, 0, id as u8]);
             slots.add(id, address, id)
