@@ -99,7 +99,7 @@ mod tests {
         let (second, sealed) = store.read(now, "a", Some(first)).expect("another");
         assert_eq!(&*sealed, b"2");
         assert_ne!(first, second);
-        now = now + MESSAGE_LIFETIME;
+        now += MESSAGE_LIFETIME;
         assert_eq!(store.read(now, "a", None), None);
         assert_eq!(store.messages.iter().count(), 0);
     }
