@@ -71,5 +71,5 @@ fn pictures_pass_a_foreign_media_server() {
     assert!(number(&sent, "frames_sent") > 200.0, "{sent:#}");
     // The server reports each packet's arrival, so the rate is TFRC's.
     assert_eq!(sent["rate_from"], "feedback", "{sent:#}");
-    assert!(number(&played, "frames_shown") > 100.0, "{played:#}");
+    assert!(number(&played, "frames_shown") > 50.0, "{played:#}");
 }
