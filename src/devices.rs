@@ -26,7 +26,7 @@ enum System {
 
 /// What a system and its `ffmpeg` offer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Offer {
+struct DeviceCapture {
     /// The devices that `ffmpeg` reads.
     formats: Vec<String>,
     /// The X display.
@@ -81,7 +81,7 @@ pub(crate) fn named(name: &str) -> Option<Device> {
 /// Returns the inputs of a device on this system, to be tried in turn; the error says what is missing.
 pub(crate) fn inputs(device: Device, wanted: Format) -> Result<Vec<FfmpegInput>, String> {
     let system = System::here();
-    let offer = Offer {
+    let capture = DeviceCapture {
         formats: formats(&said(&["-devices"])),
         display: std::env::var("DISPLAY")
             .ok()
@@ -89,9 +89,9 @@ pub(crate) fn inputs(device: Device, wanted: Format) -> Result<Vec<FfmpegInput>,
         cameras: listed(system, &list(system)),
     };
     match device {
-        Device::Screen => screen(system, &offer, wanted).map(|input| vec![input]),
+        Device::Screen => screen(system, &capture, wanted).map(|input| vec![input]),
         Device::Camera(number) => {
-            let name = camera_name(system, &offer, number)?;
+            let name = camera_name(system, &capture, number)?;
             if system == System::Linux && !fs::exists(&name).is_ok_and(|exists| exists) {
                 return Err(format!(
                     "there is no {name}; plug a camera in, or choose one of `evenkeel doctor`"
@@ -107,8 +107,8 @@ pub(crate) fn camera_file(name: &str, wanted: Format) -> Vec<FfmpegInput> {
     camera(System::here(), name, wanted)
 }
 
-fn screen(system: System, offer: &Offer, wanted: Format) -> Result<FfmpegInput, String> {
-    let is_offered = |format: &&&str| offer.formats.iter().any(|offered| offered == **format);
+fn screen(system: System, capture: &DeviceCapture, wanted: Format) -> Result<FfmpegInput, String> {
+    let is_offered = |format: &&&str| capture.formats.iter().any(|offered| offered == **format);
     let known = system.screen_formats();
     let Some(&format) = known.iter().find(is_offered) else {
         return Err(format!(
@@ -119,7 +119,7 @@ fn screen(system: System, offer: &Offer, wanted: Format) -> Result<FfmpegInput, 
     let rate = wanted.frame_rate.to_string();
     let (more, name) = match format {
         "x11grab" => {
-            let display = offer.display.clone().ok_or(
+            let display = capture.display.clone().ok_or(
                 "there is no screen, as DISPLAY is not set; start this in a desktop session, or name a camera or a file",
             )?;
             (&[][..], display)
@@ -141,9 +141,9 @@ fn screen(system: System, offer: &Offer, wanted: Format) -> Result<FfmpegInput, 
 }
 
 /// Returns the name of a camera in `ffmpeg`.
-fn camera_name(system: System, offer: &Offer, number: u16) -> Result<String, String> {
+fn camera_name(system: System, capture: &DeviceCapture, number: u16) -> Result<String, String> {
     let format = system.camera_format();
-    if !offer.formats.iter().any(|offered| offered == format) {
+    if !capture.formats.iter().any(|offered| offered == format) {
         return Err(format!(
             "this ffmpeg cannot read a camera ({format}); install a whole one"
         ));
@@ -152,9 +152,9 @@ fn camera_name(system: System, offer: &Offer, number: u16) -> Result<String, Str
         System::Linux => Ok(format!("/dev/video{number}")),
         System::MacOs => Ok(format!("{number}:none")),
         System::Windows => {
-            let name = offer.cameras.get(usize::from(number));
+            let name = capture.cameras.get(usize::from(number));
             let name = name.ok_or_else(|| {
-                let count = offer.cameras.len();
+                let count = capture.cameras.len();
                 format!(
                     "there are {count} cameras; plug one in, or choose one of `evenkeel doctor`"
                 )

@@ -13,8 +13,8 @@ fn wanted() -> Format {
     }
 }
 
-fn offer(formats: &[&str]) -> Offer {
-    Offer {
+fn offer(formats: &[&str]) -> DeviceCapture {
+    DeviceCapture {
         formats: formats.iter().map(ToString::to_string).collect(),
         display: Some(":0".into()),
         cameras: vec!["Integrated Camera".into()],
@@ -98,7 +98,7 @@ fn missing_device_is_one_line_with_a_remedy() {
             assert!(fault.contains("install"), "{fault}");
         }
     }
-    let hidden = Offer {
+    let hidden = DeviceCapture {
         display: None,
         ..offer(&["x11grab"])
     };

@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn last_message_is_read_until_its_time_is_over() {
         let mut store = MailboxStore::new();
-        let mut now = Instant::ZERO;
+        let now = Instant::ZERO;
         store.leave(now, HOST, "a".into(), Bytes::from_static(b"1"));
         let (first, sealed) = store.read(now, "a", None).expect("it lies there");
         assert_eq!(&*sealed, b"1");
@@ -99,8 +99,7 @@ mod tests {
         let (second, sealed) = store.read(now, "a", Some(first)).expect("another");
         assert_eq!(&*sealed, b"2");
         assert_ne!(first, second);
-        now += MESSAGE_LIFETIME;
-        assert_eq!(store.read(now, "a", None), None);
+        assert_eq!(store.read(now + MESSAGE_LIFETIME, "a", None), None);
         assert_eq!(store.messages.iter().count(), 0);
     }
 
