@@ -165,8 +165,9 @@ async function invitation(browser) {
   try {
     await until("the inviter's page is there", 20, () => page.goto(`http://127.0.0.1:${port}/`, { waitUntil: "domcontentloaded" }).then(() => true, () => false));
     await until("its state says that it waits", 10, async () => /Waiting for the other end/.test(await badges(page)));
-    const line = await page.locator("#invitation code").innerText();
-    assert.match(line, /^evenkeel call evenkeel:[\w-]{70,}$/);
+    const shown = () => page.locator("#invitation code").innerText();
+    await until("the invitation is there", 5, async () => /^evenkeel call evenkeel:[\w-]{70,}$/.test(await shown()));
+    const line = await shown();
     assert.ok(await page.locator("#invitation button").isVisible(), "it can be copied");
     assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), "nothing overflows");
     programs.push(start(line.split(" ").at(-1), "--headless"));
