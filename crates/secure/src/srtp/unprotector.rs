@@ -65,22 +65,26 @@ impl Unprotector {
         let header = RtpHeader::parse(packet).ok_or(UnprotectError::Truncated)?;
         let profile = header.plain_profile();
         let clear = header.clear(profile.is_some());
-        let mut opened = Err(UnprotectError::Replayed);
-        for index in self
-            .rtp_streams
-            .likely_indices(header.ssrc, header.sequence)
-        {
+        let first = self.rtp_streams.index(header.ssrc, header.sequence);
+        let second = self.rtp_streams.second_index(header.ssrc, header.sequence);
+        // A cipher that refuses a packet may have overwritten it.
+        let copy = second.map(|index| (index, packet.to_vec()));
+        let mut open = |index, packet: &mut [u8]| {
             let id = PacketId {
                 kind: Kind::Rtp,
                 ssrc: header.ssrc,
                 index,
             };
-            opened = open(&self.rtp, &mut self.rtp_streams, id, packet, clear, tag);
-            if opened != Err(UnprotectError::Forged) {
-                break;
+            open(&self.rtp, &mut self.rtp_streams, id, packet, clear, tag)
+        };
+        let opened = first.map_or(Err(UnprotectError::Replayed), |index| open(index, packet));
+        match (opened, copy) {
+            (Err(UnprotectError::Forged), Some((index, copy))) => {
+                packet.copy_from_slice(&copy);
+                open(index, packet)?;
             }
+            (opened, _) => opened?,
         }
-        opened?;
         if let Some(profile) = profile {
             set_profile(packet, profile);
         }
