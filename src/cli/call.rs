@@ -26,7 +26,7 @@ pub(crate) struct CallArgs {
     /// With --plain, hear only this address, at any port unless it has one
     #[arg(long, value_name = "ADDR")]
     pub(crate) from: Option<String>,
-    /// Let a browser join: print a link that a person opens in Chromium, Firefox or Safari [default address: [::]:8443]
+    /// Let a browser join: print a link that a person opens in Chromium, Firefox or Safari (default address: `[::]:8443`)
     ///
     /// The page is served over HTTPS, and on loopback in the clear. WHIP and WHEP clients join, too. Pictures are coded in H.264,
     /// and one browser is in the call at a time. Example: `evenkeel call --web`

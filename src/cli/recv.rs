@@ -22,7 +22,7 @@ pub(crate) struct RecvArgs {
     pub(crate) bind: Option<String>,
     /// Play what a media server has at this URL of WHEP
     ///
-    /// Example: --whep https://example.org/live/whep
+    /// Example: `--whep https://example.org/live/whep`
     #[arg(
         long,
         value_name = "URL",

@@ -24,7 +24,7 @@ pub(crate) struct SendArgs {
     pub(crate) dest: Option<String>,
     /// Publish H.264 to a media server at this URL of WHIP (RFC 9725)
     ///
-    /// Example: --whip https://example.org/live/whip
+    /// Example: `--whip https://example.org/live/whip`
     #[arg(
         long,
         value_name = "URL",
