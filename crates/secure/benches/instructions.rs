@@ -28,7 +28,7 @@ const CASES: [Case; 4] = [
     case(
         "unprotect_gcm_128",
         "the same: unprotect",
-        3_950.0,
+        4_000.0,
         |steps| unprotect_all(AeadAes128Gcm, steps),
     ),
     case(
@@ -40,7 +40,7 @@ const CASES: [Case; 4] = [
     case(
         "unprotect_gcm_256",
         "the same: unprotect",
-        4_400.0,
+        4_450.0,
         |steps| unprotect_all(AeadAes256Gcm, steps),
     ),
 ];
