@@ -13,8 +13,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 const MAX_INPUT: u64 = 1 << 16;
 /// The most replies that wait for the monitor.
 const MAX_WAITING: usize = 8;
-/// The time between two looks at a terminal that another job reads.
-const LOOK_INTERVAL: Timespec = Timespec {
+/// The time between two checks of a terminal that another job reads.
+const POLL_INTERVAL: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 500_000_000,
 };
@@ -71,12 +71,12 @@ fn wait_for_input() {
     loop {
         let input = stdin();
         let mut watched = [PollFd::new(&input, PollFlags::IN)];
-        let is_ready = poll(&mut watched, Some(&LOOK_INTERVAL)).is_ok_and(|ready| ready > 0);
+        let is_ready = poll(&mut watched, Some(&POLL_INTERVAL)).is_ok_and(|ready| ready > 0);
         if is_ready && is_in_foreground() {
             return;
         }
         if is_ready {
-            let _ = poll(&mut [], Some(&LOOK_INTERVAL));
+            let _ = poll(&mut [], Some(&POLL_INTERVAL));
         }
     }
 }

@@ -117,7 +117,7 @@ impl MediaPath {
         }
     }
 
-    /// Returns true if nothing authentic came on the current path of late.
+    /// Returns true if no authentic packet came on the current path recently.
     pub(super) fn is_silent(&self, now: Instant) -> bool {
         now >= self.silent_from()
     }

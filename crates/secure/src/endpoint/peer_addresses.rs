@@ -90,7 +90,7 @@ impl PeerAddresses {
         before - self.0.len()
     }
 
-    /// Forgets all addresses but those of signalling.
+    /// Forgets all addresses except the signalled ones.
     pub(super) fn keep_signalled(&mut self) {
         self.0.retain(|known| known.signalled.is_some());
         self.0.iter_mut().for_each(|known| known.proved = None);

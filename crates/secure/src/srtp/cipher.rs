@@ -114,7 +114,7 @@ impl SessionCipher {
         }
     }
 
-    /// Checks the tag, and decrypts all but the first `clear` bytes. Those of a packet with another tag may be lost.
+    /// Checks the tag, and decrypts all bytes after the first `clear`. If the tag is wrong, their content is lost.
     pub(super) fn open(
         &self,
         id: PacketId,
