@@ -8,6 +8,7 @@ use evenkeel_media::frame::ReceivedFrame;
 use evenkeel_rtp::endpoint::{Datagram, Endpoint, Reason, Transmit};
 use tfrc::time::Instant;
 
+use super::display::DisplayOutcome;
 use crate::address::HeardSources;
 
 /// The most frames that wait for the display. A further one is dropped, because a late display would delay the next
@@ -36,7 +37,7 @@ pub(crate) struct CallEndpoint {
     /// The time of the last datagram that was heard.
     pub(crate) heard_at: Option<Instant>,
     frames: SyncSender<ReceivedFrame>,
-    undecodable: Receiver<u32>,
+    outcomes: Receiver<DisplayOutcome>,
     events: SyncSender<CallEvent>,
 }
 
@@ -44,8 +45,8 @@ pub(crate) struct CallEndpoint {
 pub(crate) struct Outlets {
     /// The frames, each at its playout time.
     pub(crate) frames: Receiver<ReceivedFrame>,
-    /// The timestamps of frames that did not decode, sent back to the endpoint.
-    pub(crate) undecodable: SyncSender<u32>,
+    /// What became of the frames, sent back to the endpoint.
+    pub(crate) outcomes: SyncSender<DisplayOutcome>,
     /// The events of the session and the media.
     pub(crate) events: Receiver<CallEvent>,
 }
@@ -56,7 +57,7 @@ impl CallEndpoint {
         let (frames, due) = sync_channel(FRAME_CAPACITY);
         let (events, happened) = sync_channel(EVENT_CAPACITY);
         // The channel holds the frames that wait, and the one at the decoder.
-        let (refused, undecodable) = sync_channel(FRAME_CAPACITY + 1);
+        let (displayed, outcomes) = sync_channel(FRAME_CAPACITY + 1);
         (
             Self {
                 call,
@@ -64,21 +65,26 @@ impl CallEndpoint {
                 unheard: 0,
                 heard_at: None,
                 frames,
-                undecodable,
+                outcomes,
                 events,
             },
             Outlets {
                 frames: due,
-                undecodable: refused,
+                outcomes: displayed,
                 events: happened,
             },
         )
     }
 
     fn hand_out(&mut self, now: Instant) {
-        for timestamp in self.undecodable.try_iter() {
-            self.call
-                .reference_lost(now, timestamp, NotShown::Undecodable);
+        for outcome in self.outcomes.try_iter() {
+            match outcome {
+                DisplayOutcome::Shown { took } => self.call.frame_displayed(took),
+                DisplayOutcome::Undecodable(timestamp) => {
+                    self.call
+                        .reference_lost(now, timestamp, NotShown::Undecodable);
+                }
+            }
         }
         while let Some(frame) = self.call.poll_frame(now) {
             if let Err(TrySendError::Full(frame)) = self.frames.try_send(frame) {
@@ -302,7 +308,10 @@ mod tests {
                 match decoder.decode(&frame.picture) {
                     Ok(_) => shown.push(step),
                     // The channel is full if the endpoint does not read it.
-                    Err(_) => drop(outlets.undecodable.try_send(frame.timestamp)),
+                    Err(_) => {
+                        let refused = DisplayOutcome::Undecodable(frame.timestamp);
+                        let _ = outlets.outcomes.try_send(refused);
+                    }
                 }
             }
             reasons.extend(outlets.events.try_iter().filter_map(|event| match event {

@@ -126,7 +126,7 @@ impl CallProcess {
                     clock,
                     decoder: StreamDecoder::new(config.stream.codec),
                     frames: outlets.frames,
-                    undecodable: outlets.undecodable,
+                    outcomes: outlets.outcomes,
                     originals: surroundings.originals,
                     shown: shown_in,
                     sink,

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use evenkeel_codec::h264::H264DecodeError;
 use evenkeel_codec::mjpeg::{Scale, encode, jfif};
@@ -21,13 +22,22 @@ use crate::page::Page;
 /// The quality at which the page shows pictures, so high that visible faults come from the call.
 const PAGE_QUALITY: f64 = 90.0;
 
+/// What the displaying thread tells the endpoint about a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DisplayOutcome {
+    /// It was shown, this long after its display could begin.
+    Shown { took: Duration },
+    /// The frame with this timestamp did not decode.
+    Undecodable(u32),
+}
+
 /// The state of the displaying thread.
 pub(crate) struct Display {
     pub(crate) clock: Clock,
     pub(crate) decoder: StreamDecoder,
     pub(crate) frames: Receiver<ReceivedFrame>,
-    /// The channel for the timestamps of frames that do not decode.
-    pub(crate) undecodable: SyncSender<u32>,
+    /// The channel for what becomes of each frame.
+    pub(crate) outcomes: SyncSender<DisplayOutcome>,
     pub(crate) originals: References,
     pub(crate) shown: SyncSender<ShownFrame>,
     pub(crate) sink: Box<dyn Sink + Send>,
@@ -54,11 +64,14 @@ impl Display {
                 Err(_) => {
                     // The picture before stays on display. The channel has room for as many frames as the endpoint
                     // has delivered.
-                    let _ = self.undecodable.try_send(frame.timestamp);
+                    let refused = DisplayOutcome::Undecodable(frame.timestamp);
+                    let _ = self.outcomes.try_send(refused);
                     continue;
                 }
             };
             let at = self.clock.now();
+            let took = at.saturating_since(frame.due);
+            let _ = self.outcomes.try_send(DisplayOutcome::Shown { took });
             let original = self.originals.take(frame.timestamp);
             // A slow monitor loses figures, never the picture.
             let _ = self.shown.try_send(ShownFrame {
@@ -109,13 +122,13 @@ mod tests {
         bent.intervals[0] = Some(vec![0xff; 4]);
         absurd.intervals.clear();
         let (frames, due) = sync_channel(4);
-        let (undecodable, refused) = sync_channel(4);
+        let (outcomes, outcomes_of) = sync_channel(4);
         let (shown, told) = sync_channel(4);
         let display = Display {
             clock: Clock::start(),
             decoder: StreamDecoder::new(Codec::Mjpeg),
             frames: due,
-            undecodable,
+            outcomes,
             originals: References::default(),
             shown,
             sink: Box::new(Null),
@@ -124,7 +137,7 @@ mod tests {
         for (image, timestamp) in [whole, lost, bent, absurd].into_iter().zip(0..) {
             let frame = ReceivedFrame {
                 timestamp,
-                completed: tfrc::time::Instant::ZERO,
+                due: tfrc::time::Instant::ZERO,
                 picture: CodedPicture::from(image),
             };
             frames.send(frame).expect("room for it");
@@ -136,6 +149,8 @@ mod tests {
             .map(|shown| (shown.damaged, shown.concealed))
             .collect();
         assert_eq!(told, [(false, 0), (true, 1), (false, 1)]);
-        assert_eq!(refused.iter().collect::<Vec<_>>(), [3]);
+        let outcomes: Vec<_> = outcomes_of.iter().collect();
+        assert!(matches!(outcomes[..3], [DisplayOutcome::Shown { .. }; 3]));
+        assert_eq!(outcomes[3..], [DisplayOutcome::Undecodable(3)]);
     }
 }

@@ -169,6 +169,14 @@ impl Call {
         self.collect_events();
     }
 
+    /// Records what a frame of [`poll_frame`](Self::poll_frame) took from [`ReceivedFrame::due`] to its display. So much
+    /// earlier frames are handed out, if the deadline demands it.
+    pub fn frame_displayed(&mut self, took: Duration) {
+        if let Some(receiver) = &mut self.receiver {
+            receiver.frame_displayed(took);
+        }
+    }
+
     /// Returns the oldest event that the caller has not taken. At most 1,024 wait; newer ones overwrite the oldest.
     pub fn poll_event(&mut self) -> Option<CallEvent> {
         self.events.pop_front()

@@ -19,8 +19,8 @@ pub struct EncodedFrame {
 pub struct ReceivedFrame {
     /// The RTP timestamp of the frame's packets.
     pub timestamp: u32,
-    /// The time at which the last packet arrived, or at which the frame was given up.
-    pub completed: Instant,
+    /// The time at which its display could begin: its display time, or later if it was complete or given up only then.
+    pub due: Instant,
     /// The picture as it arrived.
     pub picture: CodedPicture,
 }

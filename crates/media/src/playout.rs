@@ -12,6 +12,7 @@
 //! as it is complete. A delay for the slowest frames would make all frames late for the sake of a few (at 150 ms
 //! and 400 kb/s 38 %, of which 12 arrived late). If most frames arrive too late, the deadline is lost, and the
 //! delay follows them for an even motion. Sender reports and the round-trip time give the age of frames (`age.rs`).
+//! What the display itself takes, above all decoding, is measured and counts against the deadline.
 //!
 //! Timestamps are converted to the receiver's clock by the measured drift (`drift.rs`). While frames arrive the
 //! window would follow the drift by itself, because two clocks differ by a millisecond while it passes. But a
@@ -40,6 +41,8 @@ pub struct Playout {
     anchor: (i64, i64),
     /// The last [`WINDOW`] of frames.
     recent: VecDeque<Sample>,
+    /// What the last [`MAX_DISPLAYS`] frames took from their display time to their display.
+    displays: VecDeque<Duration>,
     /// The nanoseconds from a timestamp, on its own time line, to its display.
     delay: Option<i64>,
     /// The time at which `delay` was last set.
@@ -63,6 +66,7 @@ impl Playout {
             drift: Drift::default(),
             anchor: (0, 0),
             recent: VecDeque::with_capacity(MAX_SAMPLES),
+            displays: VecDeque::new(),
             delay: None,
             adjusted: Instant::ZERO,
         }
@@ -103,6 +107,14 @@ impl Playout {
         late
     }
 
+    /// Records what a frame took from its display time to its display: a late wake-up, other frames, the decoder.
+    pub fn frame_displayed(&mut self, took: Duration) {
+        if self.displays.len() == MAX_DISPLAYS {
+            self.displays.pop_front();
+        }
+        self.displays.push_back(took);
+    }
+
     /// Returns when the frame of this timestamp is to be shown; `None` before any frame arrived.
     pub fn display_at(&self, timestamp: i64) -> Option<Instant> {
         let at = self.local_nanos(timestamp).saturating_add(self.delay?);
@@ -130,7 +142,11 @@ impl Playout {
 
     /// Forgets all measurements of the path.
     pub fn reset(&mut self) {
-        *self = Self::new(self.clock_rate, self.deadline);
+        let displays = std::mem::take(&mut self.displays);
+        *self = Self {
+            displays,
+            ..Self::new(self.clock_rate, self.deadline)
+        };
     }
 
     /// Updates the drift, and leaves the display time of the present frame unchanged.
@@ -164,7 +180,8 @@ impl Playout {
 
     /// Returns the delay that keeps the deadline, unless fewer than half of the last frames arrived by then.
     fn in_time(&self) -> Option<i64> {
-        let guarded = self.deadline.saturating_sub(TIMER_GUARD);
+        let display = of_most(self.displays.iter().copied().collect()).unwrap_or_default();
+        let guarded = self.deadline.saturating_sub(display.max(TIMER_GUARD));
         let due = self.age.transit_of(guarded)?;
         let (early, all) = self
             .of_late(DEADLINE_MEMORY)
@@ -174,13 +191,10 @@ impl Playout {
         (2 * early >= all).then_some(due)
     }
 
-    /// Returns the delay that [`IN_TIME_PERCENT`] of the window's frames would have kept, by nearest rank, within
-    /// [`MAX_SPREAD`].
+    /// Returns the delay that most of the window's frames would have kept, within [`MAX_SPREAD`].
     fn wanted(&self) -> Option<i64> {
-        let mut transits: Vec<i64> = self.recent.iter().map(|sample| sample.transit).collect();
         let longest = self.longest()?;
-        let rank = (transits.len() * IN_TIME_PERCENT).div_ceil(100).max(1) - 1;
-        let (_, &mut kept, _) = transits.select_nth_unstable(rank);
+        let kept = of_most(self.recent.iter().map(|sample| sample.transit).collect())?;
         let kept = kept
             .min(self.longest_of_late().unwrap_or(kept))
             .saturating_add(TIMER_GUARD.as_nanos() as i64);
@@ -228,6 +242,13 @@ impl Playout {
     }
 }
 
+/// Returns the time that [`IN_TIME_PERCENT`] of these do not exceed, by nearest rank; `None` if there are none.
+fn of_most<T: Copy + Ord>(mut times: Vec<T>) -> Option<T> {
+    let rank = (times.len() * IN_TIME_PERCENT).div_ceil(100);
+    let (_, &mut longest, _) = times.select_nth_unstable(rank.checked_sub(1)?);
+    Some(longest)
+}
+
 fn since(arrival: Instant, nanos: i64) -> i64 {
     let arrival = i64::try_from(arrival.as_nanos()).unwrap_or(i64::MAX);
     arrival.saturating_sub(nanos)
@@ -255,10 +276,14 @@ const MIN_MEMORY_FRAMES: u32 = 5;
 /// The most frames in the window: 60 a second.
 const MAX_SAMPLES: usize = 240;
 
+/// The displays from which their time is taken: as few in a hundred as may be late are one in these, and a decoder
+/// that has become slower is followed as soon as a second is late.
+const MAX_DISPLAYS: usize = 40;
+
 /// The share of the window's frames that must be in time.
 const IN_TIME_PERCENT: usize = 95;
 
-/// The guard in the delay against the error of a timer and of a busy host's wake-up.
+/// The guard in the delay against the error of a timer and of a busy host's wake-up, where no longer display was measured.
 const TIMER_GUARD: Duration = Duration::from_millis(2);
 
 /// The most that playout adds to the least transit. A later frame is shown when it is complete: a wait for the

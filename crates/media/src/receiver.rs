@@ -97,13 +97,18 @@ impl ReceivingSide {
             }
             let next = frames.next();
             let timestamp = frame.timestamp;
+            let ready = self.ready_at(&frame);
             let superseded = next.is_some_and(|next| next.complete && self.ready_at(&next) <= now);
             drop(frames);
             let taken = self.reassembler.take(timestamp, now)?;
             let linked = taken.and_then(|taken| {
                 let picture = self.chain.link(taken.picture, &frame);
                 let picture = picture.ok_or(NotShown::NoReference)?;
-                Ok(ReceivedFrame { picture, ..taken })
+                Ok(ReceivedFrame {
+                    picture,
+                    due: ready.max(taken.due.min(now)),
+                    ..taken
+                })
             });
             match linked {
                 Ok(frame) if superseded => {
@@ -124,6 +129,11 @@ impl ReceivingSide {
                 }
             }
         }
+    }
+
+    /// Records what a frame of [`poll_frame`](Self::poll_frame) took from [`ReceivedFrame::due`] to its display.
+    pub fn frame_displayed(&mut self, took: Duration) {
+        self.playout.frame_displayed(took);
     }
 
     /// Records that a frame of [`poll_frame`](Self::poll_frame) with this timestamp was not shown. Frames that

@@ -161,6 +161,31 @@ fn timely_frames_are_shown_in_time() {
 }
 
 #[test]
+fn what_the_display_takes_counts_against_the_deadline() {
+    let mut playout = with_known_ages();
+    let mut shown_at = |took_ms, frames: std::ops::Range<i64>| {
+        for n in frames.clone() {
+            // Without a deadline the delay would be that of one frame in ten.
+            arrive(&mut playout, n, if n % 10 == 0 { 169 } else { 130 });
+            // A late display of one frame in forty is an exception.
+            let exception = n % 40 == 39;
+            playout.frame_displayed(Duration::from_millis(if exception { 90 } else { took_ms }));
+        }
+        delay(&playout, frames.end) + Duration::from_millis(took_ms)
+    };
+    let deadline = Duration::from_millis(170);
+    assert_eq!(
+        shown_at(1, 0..100),
+        deadline - TIMER_GUARD + Duration::from_millis(1)
+    );
+    assert_eq!(shown_at(15, 100..200), deadline);
+    assert_eq!(shown_at(25, 200..300), deadline);
+    // A display that takes more than frames leave ends the deadline, not the motion.
+    assert!(shown_at(60, 300..400) > deadline);
+    assert_eq!(shown_at(15, 400..500), deadline);
+}
+
+#[test]
 fn a_delay_beyond_the_deadline_ends_at_once() {
     let mut playout = with_known_ages();
     run(&mut playout, 0..100, 200);

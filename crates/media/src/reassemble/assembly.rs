@@ -198,7 +198,7 @@ impl Assembly {
     }
 
     pub(super) fn finish(self, now: Instant) -> Result<ReceivedFrame, NotShown> {
-        let completed = if self.is_complete() {
+        let due = if self.is_complete() {
             self.last_arrival
         } else {
             now
@@ -213,7 +213,7 @@ impl Assembly {
         };
         Ok(ReceivedFrame {
             timestamp: self.wire_timestamp,
-            completed,
+            due,
             picture,
         })
     }

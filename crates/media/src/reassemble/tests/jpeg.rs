@@ -29,7 +29,7 @@ fn a_lost_packet_costs_its_own_intervals() {
     sent[2].push(&mut reassembler);
     let received = take(&mut reassembler).unwrap().unwrap();
     assert_eq!(received.timestamp, 90);
-    assert_eq!(received.completed, Instant::from_secs(9));
+    assert_eq!(received.due, Instant::from_secs(9));
     let missing: Vec<usize> = (0..8)
         .filter(|&i| jpeg(&received).intervals[i].is_none())
         .collect();
