@@ -83,7 +83,7 @@ pub(crate) fn run(args: &CallArgs) -> Result<(), Failure> {
 /// Opens the way to the one other end, and returns its address.
 fn reach_one(
     args: &CallArgs,
-    run: &CallRun,
+    run: &CallRun<'_>,
     meeting: &Meeting<'_>,
 ) -> Result<(Socket, Option<Encrypted>, SocketAddr), Failure> {
     let (purpose, connection) = (Purpose::Call, &args.connection);
