@@ -28,6 +28,8 @@ pub struct SendingBuffer {
     packet_overhead: usize,
     /// True if a frame was given up since [`take_gap`](Self::take_gap).
     gap: bool,
+    /// True if a frame was given up, and none has begun since that refers to none before it.
+    is_chain_broken: bool,
 }
 
 #[derive(Debug)]
@@ -61,6 +63,7 @@ impl SendingBuffer {
             current: None,
             packet_overhead,
             gap: false,
+            is_chain_broken: false,
         }
     }
 
@@ -72,7 +75,7 @@ impl SendingBuffer {
     /// Adds a coded frame. Returns the frame that had to leave for it, if the buffer was full.
     pub fn push(&mut self, frame: PacketizedFrame) -> Option<PacketizedFrame> {
         let evicted = if self.waiting.len() == Self::MAX_WAITING {
-            self.gap = true;
+            self.break_chain();
             self.waiting.pop_front()
         } else {
             None
@@ -153,7 +156,7 @@ impl SendingBuffer {
     pub(crate) fn expire(&mut self, now: Instant, events: &mut EventQueue) {
         let worthless = |current: &mut Current| current.frame.age(now) > current.expires;
         if let Some(current) = self.current.take_if(worthless) {
-            self.gap = true;
+            self.break_chain();
             discard(now, &current.frame, Discard::Abandoned, events);
         }
     }
@@ -164,6 +167,11 @@ impl SendingBuffer {
         for frame in current.into_iter().chain(self.waiting.drain(..)) {
             discard(now, &frame, Discard::Closed, events);
         }
+    }
+
+    fn break_chain(&mut self) {
+        self.gap = true;
+        self.is_chain_broken = true;
     }
 
     /// Chooses the frame to begin: the newest, or under the thesis's rules the oldest that can be displayed in
@@ -181,15 +189,18 @@ impl SendingBuffer {
                 policy.prefers_newest() && self.waiting.iter().any(|newer| !newer.refers_back());
             let is_worthless = frame.age(now) >= policy.deadline().saturating_add(WORTHLESS_AFTER);
             let may_begin = policy.may_begin(frame.age(now), self.wire_size(&frame), path);
-            if may_begin && !is_superseded && !is_worthless {
-                return Some(frame);
-            }
-            let reason = if is_superseded {
+            let lacks_reference = self.is_chain_broken && frame.refers_back();
+            let reason = if lacks_reference {
+                Discard::NoReference
+            } else if is_superseded {
                 Discard::Superseded
-            } else {
+            } else if is_worthless || !may_begin {
                 Discard::TooLate
+            } else {
+                self.is_chain_broken = false;
+                return Some(frame);
             };
-            self.gap = true;
+            self.break_chain();
             discard(now, &frame, reason, events);
         }
     }

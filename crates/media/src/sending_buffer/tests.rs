@@ -137,6 +137,20 @@ fn a_frame_gives_way_to_none_that_refers_to_it() {
     assert_eq!(bench.depart(130, &path), Some((80, 0)));
     assert_eq!(bench.discards(), [(Some(40), Discard::Superseded)]);
     assert_eq!(bench.depart(140, &path), Some((120, 0)));
+    // After a gap only a keyframe can be shown.
+    for ms in [160, 200, 240, 280] {
+        bench.buffer.push(h264(ms, OTHER));
+    }
+    assert_eq!(bench.depart(290, &path), None);
+    assert_eq!(
+        bench.discards(),
+        [200, 240, 280].map(|ms| (Some(ms), Discard::NoReference))
+    );
+    assert!(bench.buffer.take_gap());
+    bench.buffer.push(h264(320, KEYFRAME));
+    bench.buffer.push(h264(360, OTHER));
+    assert_eq!(bench.depart(370, &path), Some((320, 0)));
+    assert_eq!(bench.depart(380, &path), Some((360, 0)));
 }
 
 #[test]
