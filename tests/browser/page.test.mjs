@@ -128,7 +128,7 @@ async function pages(browser, first, second) {
         await until(`${of}: its page is there`, 20, () => page.goto(`http://127.0.0.1:${port}/`, { waitUntil: "domcontentloaded" }).then(() => true, () => false));
         const shown = command === "send" ? "#sent" : "#received";
         await until(`${of}: a picture is there`, 15, () => page.locator(`${shown} img`).isVisible());
-        await until(`${of}: the state is no riddle`, 15, async () => /^(Good|Late|\d+\s%|The source is too slow)/.test(await badges(page)));
+        await until(`${of}: the state is no riddle`, 15, async () => /^(Good|Late|\d+\s%|Source or encoder is too slow)/.test(await badges(page)));
         const { width: wide, height: high } = await page.locator(`${shown} .screen`).boundingBox();
         assert.ok(wide > 280 && Math.abs(wide / high - 4 / 3) < 0.02, `${of}: the picture has ${wide} x ${high} px`);
         const run = page.locator("#run");
@@ -287,7 +287,7 @@ const CHECKS = {
       "good Good: 1.00 Mb/s",
       "warn Waiting for the other end: 103 ms, 1.00 Mb/s of a 3.00 Mb/s link",
       "good Good: 103 ms, 1.00 Mb/s of a 3.00 Mb/s link, limited to 1.00 Mb/s by --max-rate",
-      "warn The source is too slow: 50 % of the frames are missing: 103 ms, 1.00 Mb/s of a 3.00 Mb/s link",
+      "warn Source or encoder is too slow for 50 % of the frames: 103 ms, 1.00 Mb/s of a 3.00 Mb/s link",
       "good Good: 103 ms, 1.00 Mb/s of a 3.00 Mb/s link, 1.00 times what each TCP flow has, a fair share",
       "good Good: 103 ms, 1.00 Mb/s of a 3.00 Mb/s link",
     ]);

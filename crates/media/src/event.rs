@@ -140,6 +140,8 @@ pub enum Discard {
     TooLate,
     /// A fresher frame replaced it before its first packet left.
     Superseded,
+    /// A frame to which it refers was given up.
+    NoReference,
     /// The sending buffer was full.
     Limit,
     /// The frame was half sent when the sender was stopped or the peer vanished, and is now too old.
@@ -150,11 +152,12 @@ pub enum Discard {
 
 impl Discard {
     /// Every reason, in the order of the counters.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Busy,
         Self::LeftOut,
         Self::TooLate,
         Self::Superseded,
+        Self::NoReference,
         Self::Limit,
         Self::Abandoned,
         Self::Closed,
@@ -167,6 +170,7 @@ impl Discard {
             Self::LeftOut => "left_out",
             Self::TooLate => "too_late",
             Self::Superseded => "superseded",
+            Self::NoReference => "no_reference",
             Self::Limit => "limit",
             Self::Abandoned => "abandoned",
             Self::Closed => "closed",

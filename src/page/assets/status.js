@@ -65,7 +65,7 @@ function picturesOf(samples, info) {
     return ["warn", "Waiting for the other end"];
   }
   const missed = grown("frames_missed");
-  if (missed > TOLERATED_SHARE * (sent + missed)) return ["warn", `The source is too slow: ${share(missed, sent + missed)} of the frames are missing`];
+  if (missed > TOLERATED_SHARE * (sent + missed)) return ["warn", `Source or encoder is too slow for ${share(missed, sent + missed)} of the frames`];
   const discarded = grown("frames_discarded");
   if (discarded > TOLERATED_SHARE * (sent + discarded)) return ["warn", `${share(discarded, sent + discarded)} of the frames do not fit`];
   return undefined;

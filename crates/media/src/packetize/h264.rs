@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use evenkeel_codec::picture::H264Picture;
+use evenkeel_codec::picture::{AccessUnit, H264Picture};
 use evenkeel_rtp::packet::payload::h264::{FRAGMENT_HEADERS, Fragment, aggregate};
 use tfrc::units::Bytes;
 
@@ -18,6 +18,7 @@ const SIZE_FIELD: usize = 2;
 pub(super) struct H264Payloads {
     units: Vec<Vec<u8>>,
     packets: Vec<Packet>,
+    is_keyframe: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -31,6 +32,7 @@ enum Packet {
 impl H264Payloads {
     /// Plans the packets of a picture, whose payloads have at most `capacity` bytes.
     pub(super) fn plan(picture: H264Picture, capacity: usize) -> Result<Self, PacketizeError> {
+        let is_keyframe = picture.access_units.iter().any(AccessUnit::is_keyframe);
         let units = picture
             .access_units
             .into_iter()
@@ -71,7 +73,16 @@ impl H264Payloads {
             }
             first += count;
         }
-        Ok(Self { units, packets })
+        Ok(Self {
+            units,
+            packets,
+            is_keyframe,
+        })
+    }
+
+    /// Returns true if the picture refers to none before it.
+    pub(super) const fn is_keyframe(&self) -> bool {
+        self.is_keyframe
     }
 
     /// Returns the size of the NAL units.

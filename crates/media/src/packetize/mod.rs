@@ -156,6 +156,14 @@ impl PacketizedFrame {
         }
     }
 
+    /// Returns true if the frame can be shown only after those before it.
+    pub(crate) const fn refers_back(&self) -> bool {
+        match &self.payloads {
+            Payloads::H264(h264) => !h264.is_keyframe(),
+            Payloads::Jpeg(_) | Payloads::Raw(_) | Payloads::Dv(_) => false,
+        }
+    }
+
     /// Returns the size of the coded bytes ([`CodedPicture::size`]).
     pub fn size(&self) -> Bytes {
         match &self.payloads {
