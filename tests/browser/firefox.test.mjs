@@ -43,7 +43,9 @@ try {
       const { encoded, decoded } = await frames();
       return encoded > 20 && decoded > 20 && (await running.sample()).frames_shown > shown + 20;
     });
-    record({ peer: version, role: "browser", direction: "both", figures: await frames() });
+    const { encoded, decoded } = await frames();
+    record({ peer: version, kind: "browser", direction: "both", codec: "H.264", feedback: "transport-wide",
+      figures: `${decoded} pictures decoded, ${encoded} encoded, on loopback` });
   } else {
     await until("the page says what is missing", 15, async () => /has no H\.264.*OpenH264/.test(await words()));
     const [status, text] = await page.evaluate(async (room, token) => {
@@ -56,7 +58,7 @@ try {
     }, running.room, running.token);
     assert.equal(status, 406, text);
     assert.match(text, /VP8.*offer H264/);
-    record({ peer: version, role: "browser", direction: "none: this Firefox has no H.264, as the page and the server say" });
+    record({ peer: version, kind: "browser", direction: "none", codec: "no H.264", feedback: "", figures: "the page and the server say so" });
   }
   console.log(`ok    ${version} ${hasH264 ? "is in the call" : "has no H.264, and is told so"}`);
 } finally {

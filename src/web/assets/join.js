@@ -95,9 +95,6 @@ function watch(mine) {
       case "failed":
         end(mine, "No way to the other end was found. Both must be in one network, or UDP must pass between them.", true);
         break;
-      case "closed":
-        end(mine, "The other end has ended the call.");
-        break;
     }
   };
 }
@@ -147,6 +144,9 @@ async function join() {
     const text = await answer.text();
     if (attempt !== mine) return release(mine);
     await mine.connection.setRemoteDescription({ type: "answer", sdp: text });
+    // The connection itself says nothing of a goodbye (close_notify).
+    const { transport } = mine.connection.getSenders()[0];
+    transport.onstatechange = () => transport.state === "closed" && end(mine, "The other end has ended the call.");
     for (const candidate of mine.candidates.splice(0)) trickle(mine, candidate);
   } catch (error) {
     const text = error instanceof Failure ? error.message : `This browser cannot join: ${error.message}`;
