@@ -68,7 +68,10 @@ pub(crate) fn relieve(line: impl fmt::Display) {
 
 /// Prints a line on standard error under the program's name. During a run nothing else does, so that each line of the
 /// terminal is also on the page.
-#[expect(clippy::print_stderr, reason = "this is the one door")]
+#[expect(
+    clippy::print_stderr,
+    reason = "every line on standard error is written here"
+)]
 pub(crate) fn say(line: impl fmt::Display) {
     eprintln!("evenkeel: {line}");
 }

@@ -271,8 +271,8 @@ pub(crate) fn page(
     tell(output_is_taken, format_args!("page: {}{note}", page.url()))?;
     if page.is_open() {
         failure::warn(format_args!(
-            "the page can be opened from other machines: who has its address sees the pictures and moves the sliders; \
-             --page 127.0.0.1:{} keeps it to this one",
+            "the page can be opened from other machines: anyone with this address sees the pictures and can move the sliders; \
+             --page 127.0.0.1:{} restricts it to this machine",
             address.port()
         ));
     }

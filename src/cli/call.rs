@@ -23,7 +23,7 @@ pub(crate) struct CallArgs {
     /// Local address and port [default: any free port, or port 5004 with --plain]
     #[arg(long, value_name = "ADDR:PORT", value_parser = units::address)]
     pub(crate) bind: Option<SocketAddr>,
-    /// With --plain, hear only this address, at any port unless it has one
+    /// With --plain, accept datagrams from this address only, at any port unless one is given
     #[arg(long, value_name = "ADDR")]
     pub(crate) from: Option<String>,
     /// Let a browser join: print a link that a person opens in Chromium, Firefox or Safari (default address: `[::]:8443`)
@@ -55,7 +55,7 @@ pub(crate) struct CallArgs {
     pub(crate) give_up: Duration,
     /// Write the received pictures here: .mp4, .mkv, .ts or .y4m
     ///
-    /// `-` is standard output, as y4m. What ffmpeg writes, all but .y4m, keeps the coded pictures as they came
+    /// `-` is standard output, as y4m. All formats but .y4m are written by ffmpeg and keep the coded pictures unchanged
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
     #[command(flatten)]

@@ -22,9 +22,9 @@ pub(crate) struct ConnectionArgs {
     pub(crate) ice_servers: Vec<String>,
     /// Let the end that joins leave its addresses at this host, which runs evenkeel rendezvous
     ///
-    /// It is for the end that invites, whose invitation names the host. Otherwise a person pastes a line of the end that
-    /// joins into this end's terminal, if routers need that. The host learns neither the secret nor the addresses, as the
-    /// reply is sealed
+    /// It is for the end that invites, whose invitation names the host. Without it a person may
+    /// have to paste the joining end's reply into this end's terminal. The host learns neither the secret nor the addresses,
+    /// as the reply is sealed. Example: `--rendezvous http://example.org:8088`
     #[arg(long, value_name = "URL", conflicts_with = "plain")]
     pub(crate) rendezvous: Option<RendezvousUrl>,
 }

@@ -57,7 +57,7 @@ pub(crate) struct DemoArgs {
     pub(crate) both: bool,
     /// Write the received pictures here: .mp4, .mkv, .ts or .y4m
     ///
-    /// `-` is standard output, as y4m. What ffmpeg writes, all but .y4m, keeps the coded pictures as they came.
+    /// `-` is standard output, as y4m. All formats but .y4m are written by ffmpeg and keep the coded pictures unchanged.
     /// With `--codec dv` and a name that ends in .dv, the file is raw DV
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,

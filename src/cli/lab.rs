@@ -31,7 +31,7 @@ pub(crate) enum LabCommand {
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Example: evenkeel lab report --out out        then open out/report.html")]
 pub(crate) struct LabReportArgs {
-    /// Folder of results: one a folder ID or ID-real
+    /// Read results from this folder, which has a subfolder ID or ID-real for each experiment
     #[arg(long, value_name = "DIR", default_value = "out")]
     pub(crate) out: PathBuf,
     /// Folder of the experiments
@@ -69,7 +69,7 @@ pub(crate) struct LabRunArgs {
     /// Change a parameter of the scenario: rtt=200ms; a dot leads into a table
     #[arg(long, value_name = "KEY=VALUE", conflicts_with = "all")]
     pub(crate) set: Vec<String>,
-    /// Folder of results: one a folder ID, and report.html
+    /// Write results to this folder: a subfolder ID each, and report.html
     #[arg(long, value_name = "DIR", default_value = "out")]
     pub(crate) out: PathBuf,
     /// Folder of the experiments

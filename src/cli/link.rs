@@ -52,7 +52,7 @@ pub(crate) struct LinkRouterArgs {
 #[derive(Clone, Debug, Args)]
 #[command(
     after_help = "Example: evenkeel link relay 127.0.0.1:5004 127.0.0.1:5006 --rate 2M --delay 40ms\n\
-        with: evenkeel recv 127.0.0.1:5006        and: evenkeel send 127.0.0.1:5004\n\
+        with: evenkeel recv 127.0.0.1:5006 --plain        and: evenkeel send 127.0.0.1:5004 --plain\n\
         or: evenkeel link relay 127.0.0.1:5004 127.0.0.1:5006 --rate trace:lte.down --queue 150kB"
 )]
 pub(crate) struct LinkRelayArgs {
@@ -114,7 +114,7 @@ pub(crate) struct EmulationArgs {
     /// Capture packets at both ends of each link, as pcapng
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
-    /// Fixes losses and jitter
+    /// Seed losses and jitter
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
     /// Stop after this time; the default is to run until Ctrl-C

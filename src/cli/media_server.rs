@@ -6,7 +6,7 @@ use clap::Args;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Connection")]
 pub(crate) struct MediaServerArgs {
-    /// Show this bearer token to the media server [default: the environment variable EVENKEEL_TOKEN]
+    /// Authenticate to the media server with this bearer token [default: the environment variable EVENKEEL_TOKEN]
     ///
     /// Others on this machine can read the command line, and cannot read the variable
     #[arg(long, value_name = "TOKEN")]

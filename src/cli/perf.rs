@@ -73,7 +73,7 @@ pub(crate) struct PerfServerArgs {
     /// All else goes to standard error
     #[arg(short = 'J', long)]
     pub(crate) json: bool,
-    /// Flows of all clients together
+    /// Limit the flows of all clients together
     ///
     /// One host has at most half of the flows that the others leave
     #[arg(long, value_name = "N", default_value_t = Limits::default().flows, value_parser = clap::value_parser!(u16).range(1..=i64::from(Terms::MAX_FLOWS)), help_heading = "Limits")]
@@ -83,7 +83,7 @@ pub(crate) struct PerfServerArgs {
     /// A client that lies in its reports gets what it asks for: set a limit for strangers
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = units::rate, help_heading = "Limits")]
     pub(crate) max_rate: Option<Rate>,
-    /// Length of a test
+    /// Limit the length of a test
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1h", value_parser = units::run_time, help_heading = "Limits")]
     pub(crate) max_time: Duration,
 }
@@ -109,10 +109,10 @@ pub(crate) struct PerfClientArgs {
     /// Number of flows
     #[arg(short = 'P', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=i64::from(Terms::MAX_FLOWS)))]
     pub(crate) parallel: u16,
-    /// The server sends
+    /// Let the server send
     #[arg(short = 'R', long)]
     pub(crate) reverse: bool,
-    /// Both send
+    /// Send in both directions
     #[arg(long, conflicts_with = "reverse")]
     pub(crate) bidir: bool,
     /// Print one JSON object at the end, of iperf3's shape
@@ -126,7 +126,7 @@ pub(crate) struct PerfClientArgs {
     /// Use it for comparison, on a path that nobody else needs
     #[arg(short, long, conflicts_with = "mode")]
     udp: bool,
-    /// Which TFRC
+    /// Choose the standard of TFRC
     #[arg(long, value_enum, default_value = "rfc5348", help_heading = "TFRC")]
     mode: PerfMode,
     /// Format of the receivers' reports: ccfb, twcc, sack, tfrc or app
@@ -155,7 +155,7 @@ pub(crate) struct PerfClientArgs {
     /// Without it, reports that are late by more than four round trips halve the rate
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "20ms", value_parser = nofeedback_floor, help_heading = "TFRC")]
     pub(crate) nofeedback_floor: Duration,
-    /// Quarters of a round trip from a report to the next
+    /// Report every N quarters of a round trip
     #[arg(long, value_name = "N", default_value_t = ReportTiming::default().quarters, value_parser = clap::value_parser!(u16).range(1..=i64::from(ReportTiming::MAX_QUARTERS)), conflicts_with = "udp", help_heading = "Reports")]
     report_quarters: u16,
     /// Session bandwidth, of which RTCP takes a twentieth [default: as -b, or the least of a session]

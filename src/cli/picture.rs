@@ -58,7 +58,7 @@ pub(crate) struct PictureArgs {
     ///
     /// By default every loss counts (RFC 5348). Losses up to 10 % of packets are left out if slowing down does not
     /// avoid them. Beside TCP in a queue of a few packets the rate is then unfair. Needs --feedback ccfb or twcc and
-    /// --policy evenkeel. Example: `--random-loss --loss 5%`
+    /// --policy evenkeel. Example: `evenkeel demo --random-loss --loss 5%`
     #[arg(long)]
     pub(crate) random_loss: bool,
     /// Fill unused rate with `dummy` packets or repair packets (`fec`)

@@ -29,7 +29,7 @@ pub(crate) struct RecvArgs {
         conflicts_with_all = ["bind", "sdp", "plain", "rendezvous", "from", "feedback"]
     )]
     pub(crate) whep: Option<String>,
-    /// With --plain, hear only this address, at any port unless it has one
+    /// With --plain, accept datagrams from this address only, at any port unless one is given
     ///
     /// A group of IPv4 is joined for this source alone, as it is for those of a=source-filter in --sdp
     #[arg(long, value_name = "ADDR")]
@@ -41,7 +41,7 @@ pub(crate) struct RecvArgs {
     pub(crate) sdp: Option<PathBuf>,
     /// Write the received pictures here: .mp4, .mkv, .ts or .y4m
     ///
-    /// `-` is standard output, as y4m. What ffmpeg writes, all but .y4m, keeps the coded pictures as they came.
+    /// `-` is standard output, as y4m. All formats but .y4m are written by ffmpeg and keep the coded pictures unchanged.
     /// If the description is of DV and the name ends in .dv, the file is raw DV
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,

@@ -18,7 +18,7 @@ const DEFAULT_BIND: SocketAddr =
 pub(crate) struct RendezvousArgs {
     /// Address and port to listen at; both ends of a call must reach it over HTTP
     ///
-    /// For https, a proxy with a certificate can stand before it. What is left here is sealed either way
+    /// For https, put a proxy with a certificate in front. Replies are sealed by the ends in either case
     #[arg(long, value_name = "ADDR:PORT", default_value_t = DEFAULT_BIND, value_parser = units::address)]
     pub(crate) bind: SocketAddr,
 }

@@ -40,7 +40,7 @@ pub(crate) struct RunArgs {
     /// A page that other machines can reach, as at 0.0.0.0:8080, needs the token in the address that is printed
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080", value_parser = units::address)]
     pub(crate) page: SocketAddr,
-    /// No page
+    /// Do not serve the page
     #[arg(long)]
     pub(crate) headless: bool,
 }

@@ -38,7 +38,7 @@ pub(crate) struct TestbedRunArgs {
     /// Experiments whose results are complete for this commit are not run again
     #[arg(long)]
     pub(crate) all: bool,
-    /// Repetitions
+    /// Repeat each experiment this often
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) seeds: u32,
     /// Run this many at once
@@ -50,7 +50,7 @@ pub(crate) struct TestbedRunArgs {
     /// Change a parameter of the scenario: rtt=200ms; a dot leads into a table
     #[arg(long, value_name = "KEY=VALUE", conflicts_with = "all")]
     pub(crate) set: Vec<String>,
-    /// Folder of results: one a folder ID-real, and report.html
+    /// Write results to this folder: a subfolder ID-real each, and report.html
     #[arg(long, value_name = "DIR", default_value = "out")]
     pub(crate) out: PathBuf,
     /// Folder of the experiments

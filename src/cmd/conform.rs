@@ -67,7 +67,7 @@ pub(crate) fn run(args: &ConformArgs) -> Result<(), Failure> {
 fn selected(args: &ConformArgs) -> Result<Vec<&'static Check>, Failure> {
     if args.feedback == FeedbackMode::App {
         return Err(Failure::usage(
-            "--feedback: there is no list for app; what it tells is checked with tfrc",
+            "--feedback app has no checks of its own; give --feedback tfrc, which carries the same fields",
         ));
     }
     let rfc = args.rfc();

@@ -135,7 +135,7 @@ fn print(findings: &Findings) -> Result<(), Failure> {
             "timer error",
             quantiles(&report.timer_error),
             if report.timer_error.quantile(0.99) > PUNCTUAL {
-                "p50 and p99 of waits of 1 ms: others have the processor; `chrt -r 10 evenkeel …` goes before them"
+                "p50 and p99 of waits of 1 ms: other processes delay it; start evenkeel with `chrt -r 10` for priority"
             } else {
                 "p50 and p99 of waits of 1 ms"
             },

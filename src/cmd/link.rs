@@ -119,7 +119,7 @@ fn run_router(args: &LinkRouterArgs) -> Result<(), Failure> {
     if args.a == args.b {
         let name = &args.a;
         return Err(Failure::usage(format!(
-            "{name} {name}: what left by it would come in by it again: name two interfaces"
+            "{name} {name}: one interface cannot be both ends, as its frames would loop; name two different ones"
         )));
     }
     let trace = trace(&args.emulation)?;

@@ -217,5 +217,5 @@ impl MailboxThread {
 }
 
 fn of_status(status: StatusCode) -> String {
-    format!("it answers '{status}': is that the address of an evenkeel rendezvous?")
+    format!("it answers '{status}': check that `evenkeel rendezvous` runs at this address")
 }

@@ -53,7 +53,7 @@ pub(crate) fn router(clock: Clock) -> Router {
             answer(
                 StatusCode::NOT_FOUND,
                 TEXT,
-                "this is a rendezvous of evenkeel\n",
+                "no such path: this is an evenkeel rendezvous, whose mailboxes are at /mailbox/NAME\n",
             )
         })
         .with_state(Arc::new(rendezvous))
@@ -125,5 +125,9 @@ fn is_name(name: &str) -> bool {
 }
 
 fn no_such_mailbox() -> Response {
-    answer(StatusCode::NOT_FOUND, TEXT, "a mailbox has another name\n")
+    answer(
+        StatusCode::NOT_FOUND,
+        TEXT,
+        "no such mailbox: a name has 43 characters, A-Z a-z 0-9 - and _\n",
+    )
 }

@@ -215,9 +215,9 @@ impl Live {
         let received = snapshot.state.received.filter(|_| self.displayed == 0)?;
         let ignored = snapshot.ignored.iter().max_by_key(|(_, count)| **count);
         let why = match ignored {
-            _ if self.frozen + self.late > 0 => "frames arrived, but none could be shown".into(),
-            _ if received > Bytes::ZERO => "no frame arrived whole".into(),
-            _ if snapshot.link.is_some() => "nothing came through the link in this time".into(),
+            _ if self.frozen + self.late > 0 => "frames arrived, but none could be shown: check that both ends have the same codec and --size".into(),
+            _ if received > Bytes::ZERO => "no frame arrived whole: check the loss on the path, or lower --max-rate at the sender".into(),
+            _ if snapshot.link.is_some() => "no packet came through the emulated link: give more --seconds or --rate, or less --loss".into(),
             Some((kind, count)) if *kind == Ignored::WrongSource.name() => format!(
                 "{count} datagrams came from another address than the peer's: check the peer's address, and --from"
             ),

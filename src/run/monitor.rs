@@ -222,7 +222,7 @@ impl Monitor {
                     failure::say("the rendezvous keeps this end's addresses for the other end");
                 }
                 MailboxEvent::Failed(why) => failure::warn(format_args!(
-                    "the rendezvous {why}; it is asked again, and a reply that is pasted does as well"
+                    "rendezvous {why}; trying again; meanwhile the joining end's reply can be pasted into the inviting end's terminal"
                 )),
             }
         }

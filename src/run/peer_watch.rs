@@ -38,7 +38,7 @@ pub(super) struct PeerWatch {
     candidates: Vec<Candidate>,
     /// True once the servers have reported all that they have.
     has_gathered: bool,
-    /// True if this end invites: whoever fails to prove that it is the guest is forgotten.
+    /// True if this end invites: whoever fails to prove that it is the joiner is forgotten.
     invites: bool,
     /// The invitation, until it is said.
     invitation: Option<Invitation>,
@@ -102,12 +102,12 @@ impl PeerWatch {
         if let Some(Join { addresses, .. }) = self.join.take_if(|join| join.timeout <= waited) {
             let why = match self.peer {
                 PeerKind::MediaServer => format!(
-                    "the media server does not answer by UDP at {addresses}: a firewall is between, or it names addresses that are not \
-                     reached from here; look into its configuration"
+                    "the media server does not answer by UDP at {addresses}: a firewall blocks UDP, or the server announces addresses that \
+                     cannot be reached from here; check its public address and UDP ports"
                 ),
                 _ => format!(
-                    "nobody answers at {addresses}: the invitation is of a run that has ended or has its peer, or UDP does not pass; \
-                     ask for a new one"
+                    "nobody answers at {addresses}: the inviting run has ended or already has a peer, or a firewall blocks UDP; \
+                     ask for a new invitation"
                 ),
             };
             lines.push(PeerLine::Lost(Failure::runtime(why)));
@@ -179,7 +179,7 @@ impl PeerWatch {
             SecureEvent::Secured(words) => {
                 self.join = None;
                 let line = format!(
-                    "encrypted; nobody listens if the other end shows the same words: {words}"
+                    "encrypted; compare these words with the other end's, and hang up if they differ: {words}"
                 );
                 self.words = Some(words.to_string());
                 self.is_connected = true;
@@ -190,19 +190,19 @@ impl PeerWatch {
                 Some(PeerLine::Note(format!("the peer is at {address}")))
             }
             SecureEvent::Disconnected if self.is_connected => Some(PeerLine::Warning(
-                "the peer does not answer: it is looked for on, at each of its addresses".into(),
+                "the peer does not answer; still trying each of its addresses".into(),
             )),
             SecureEvent::Failed(error) if self.invites && self.words.is_none() => {
                 Some(PeerLine::Warning(format!(
-                    "a guest did not prove to have the invitation, and is forgotten: {error}; the invitation stays good"
+                    "a joiner failed to prove that it has the invitation and was dropped: {error}; the invitation is still valid"
                 )))
             }
             SecureEvent::Failed(error) => Some(PeerLine::Lost(Failure::runtime(format!(
-                "the connection is not encrypted, and nothing is sent: {error}; an invitation serves one guest, once: if it was \
+                "the connection is not encrypted, and nothing is sent: {error}; an invitation serves one joiner, once: if it was \
                  used before, ask for a new one"
             )))),
             SecureEvent::Closed => Some(PeerLine::Left(
-                "the other end has left; an invitation serves one guest, once: start the inviting end again for a new one"
+                "the other end has left; an invitation serves one joiner, once: start the inviting end again for a new one"
                     .into(),
             )),
             _ => None,
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn inviter_goes_on_after_a_failed_guest() {
+    fn inviter_goes_on_after_a_failed_joiner() {
         let failed = || SecureEvent::Failed(DtlsError::NoProfile);
         let mut watch = inviter();
         let lines = watch.poll(Instant::ZERO, [failed()]);

@@ -102,7 +102,7 @@ impl Stalls {
             }
             if let Some(time) = stall.poll(now, suspended) {
                 self.lines.push(StallLine::Begins(format!(
-                    "no pictures from {source} for {}: nothing new is sent until it gives some; does what gives them still run?",
+                    "no pictures from {source} for {}: nothing new is sent; check that the program or device behind it still runs",
                     secs(time)
                 )));
             }
@@ -120,10 +120,7 @@ impl Stalls {
 }
 
 fn again(who: impl std::fmt::Display, time: Duration) -> StallLine {
-    StallLine::Ends(format!(
-        "pictures from {who} come again, after {}",
-        secs(time)
-    ))
+    StallLine::Ends(format!("pictures from {who} resumed after {}", secs(time)))
 }
 
 fn secs(time: Duration) -> String {
@@ -215,7 +212,7 @@ mod tests {
         assert_eq!(lines.len(), 4, "{lines:?}");
         for (line, words) in lines.iter().zip([
             "no pictures from --source pipe.y4m for 3 s",
-            "from --source pipe.y4m come again, after 5 s",
+            "from --source pipe.y4m resumed after 5 s",
             "for 3 s",
             "after 4 s",
         ]) {
@@ -301,6 +298,6 @@ mod tests {
             lines.extend(texts(stalls.poll(at(ms))));
         }
         assert_eq!(lines.len(), 2, "{lines:?}");
-        assert!(lines[1].contains("come again, after 6 s"), "{lines:?}");
+        assert!(lines[1].contains("resumed after 6 s"), "{lines:?}");
     }
 }

@@ -51,7 +51,7 @@ impl RunSummary<'_> {
             (
                 "frames",
                 known([
-                    Some(format!("{} missed by the source", summary.frames_missed))
+                    Some(format!("{} not captured in time", summary.frames_missed))
                         .filter(|_| summary.frames_missed > 0),
                     count(at_hand.sends, summary.frames_sent, "sent"),
                     count(
@@ -253,7 +253,7 @@ mod tests {
         };
         assert_eq!(
             run_summary().lines(&slow, &live_with([true, false, false]))[1],
-            "frames   7 missed by the source, 500 sent, 0 discarded before sending"
+            "frames   7 not captured in time, 500 sent, 0 discarded before sending"
         );
         assert_eq!(
             lines([true, false, false]),

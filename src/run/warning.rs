@@ -15,8 +15,8 @@ macro_rules! caught {
         concat!(
             "the receiver reports ",
             $reported,
-            ": its reports count as none until it passes a test. If media stops, mend or replace it; if \
-             media goes on, someone forges packets (--trace has its address)"
+            ": its reports are ignored until it passes a test. If media stops, repair or replace the receiver; if \
+             media goes on, somebody forges packets (--trace has its address)"
         )
     };
 }
@@ -28,7 +28,7 @@ pub(crate) fn of(event: &CallEvent) -> Option<Cow<'static, str>> {
         CallEvent::Media(event) => match event.kind {
             MediaEvent::OtherSize { sent, received } => Some(
                 format!(
-                    "uncompressed pictures of {}x{} come, and this end takes {}x{}: they are not shown, or with parts missing; \
+                    "uncompressed pictures of {}x{} arrive, but this end takes {}x{}: they are shown in part or not at all; \
                      give both ends the same --size, or recv the sender's description (send --sdp FILE, recv --sdp FILE)",
                     sent.0, sent.1, received.0, received.1
                 )
@@ -95,8 +95,8 @@ impl AwaitedReceiver {
         let Self { name, give_up } = self;
         match event {
             EventKind::GaveUp => Some(format!(
-                "no report from {name} for {give_up:?} (--give-up): nobody receives there, or what it reports does not come back; \
-                 start evenkeel recv there, let UDP through both ways, or add --fixed-rate for a receiver that reports nothing"
+                "no report from {name} for {give_up:?} (--give-up): check that the receiver still runs and that UDP passes both ways, \
+                 or add --fixed-rate for a receiver that sends no reports"
             )),
             EventKind::CircuitBreaker { ceased: true, .. } => {
                 of_session(event).map(|text| format!("sending to {name} is over: {text}"))
@@ -168,7 +168,7 @@ fn of_session(event: &EventKind) -> Option<Cow<'static, str>> {
         },
         EventKind::ReceiverLied { again: true, .. } => {
             "a receiver at the address of one that was caught before reports what cannot be true: its reports \
-             count as none until it passes a longer test. Mend or replace it"
+             are ignored until it passes a longer test. Repair or replace the receiver"
         }
         EventKind::ReceiverLied {
             lie: Lie::NeverSent,
@@ -233,7 +233,7 @@ mod tests {
             from: address(7),
             to: address(8),
         };
-        let again = "mend or replace it";
+        let again = "repair or replace";
         for (event, words) in [
             (unknown(97), ["type 97 (only", "--sdp"]),
             (unknown(33), ["type 33 (MP2T/90000)", "-sdp_file"]),
@@ -243,7 +243,7 @@ mod tests {
             (lied(Lie::ReceiveRate, false), ["receive rate", again]),
             (
                 lied(Lie::NeverSent, true),
-                ["caught before", "Mend or replace it"],
+                ["caught before", "Repair or replace"],
             ),
         ] {
             let text = of_session(&event).expect("a warning");
@@ -280,7 +280,7 @@ mod tests {
             give_up: Duration::from_secs(3),
         };
         let text = receiver.lost(&EventKind::GaveUp).expect("a reason");
-        for words in ["192.0.2.7:5004", "3s", "--give-up", "evenkeel recv"] {
+        for words in ["192.0.2.7:5004", "3s", "--give-up", "receiver still runs"] {
             assert!(text.contains(words), "{text}");
         }
         let trips = |ceased| EventKind::CircuitBreaker {
@@ -300,7 +300,7 @@ mod tests {
         let at = tfrc::time::Instant::ZERO;
         let event = evenkeel_media::event::Event { at, kind };
         let text = of(&CallEvent::Media(event)).expect("a warning");
-        for words in ["of 320x240 come", "takes 640x480", "--size", "--sdp"] {
+        for words in ["of 320x240 arrive", "takes 640x480", "--size", "--sdp"] {
             assert!(text.contains(words), "{text}");
         }
     }

@@ -279,7 +279,7 @@ const CHECKS = {
       "good Good: 103 ms, 1.00 Mb/s of a 3.00 Mb/s link",
       "warn Late: 180 ms, 1.00 Mb/s of a 3.00 Mb/s link",
       "warn 80 % of the frames are broken: 103 ms, 1.00 Mb/s of a 3.00 Mb/s link",
-      "warn 20 % of the frames do not fit: 103 ms, 1.00 Mb/s of a 3.00 Mb/s link",
+      "warn 20 % of the frames are discarded: the rate is too low: 103 ms, 1.00 Mb/s of a 3.00 Mb/s link",
       "bad The other end has left: 103 ms, 1.00 Mb/s of a 3.00 Mb/s link",
       "warn Waiting for the other end: 103 ms, 1.00 Mb/s of a 3.00 Mb/s link",
       "good Good: 1.00 Mb/s",

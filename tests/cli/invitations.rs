@@ -31,7 +31,7 @@ fn invites(words: &str) -> (Child, BufReader<std::process::ChildStdout>, String)
 
 /// Returns the words that an end shows on standard error.
 fn words_of(said: &str) -> Option<&str> {
-    let (_, words) = said.split_once("the same words: ")?;
+    let (_, words) = said.split_once("if they differ: ")?;
     words.lines().next()
 }
 
@@ -65,7 +65,7 @@ fn meet(first: &str, second: &str) {
 }
 
 #[test]
-fn both_ends_of_an_invitation_show_pictures_and_the_same_words() {
+fn invited_ends_show_pictures_and_same_words() {
     std::thread::scope(|scope| {
         for (first, second) in [
             ("call", "call --codec h264"),

@@ -108,7 +108,7 @@ fn interrupt_before_figures_is_no_failure() {
     }
 }
 
-/// Anyone who watches could otherwise join in the guest's place, or use the account at the relay.
+/// Anyone who watches could otherwise join in the joiner's place, or use the account at the relay.
 #[test]
 fn page_shows_neither_invitation_nor_password() {
     let identity = Identity::generate(SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000))

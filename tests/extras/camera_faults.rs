@@ -68,7 +68,7 @@ fn a_camera_that_hangs_is_let_go_at_the_end_of_the_run() {
 
 /// So does a file that ffmpeg repeats for ever without finding a picture in it.
 #[test]
-fn a_source_that_never_begins_is_told() {
+fn source_that_never_begins_is_reported() {
     let scratch = Scratch::new("silent");
     let pipe = scratch.file("pipe.avi");
     let made = Command::new("mkfifo").arg(&pipe).status();
@@ -93,7 +93,7 @@ fn a_source_that_never_begins_is_told() {
 
 /// A camera is read by ffmpeg, and goes as its pipe does.
 #[test]
-fn a_camera_that_is_unplugged_ends_the_run_in_one_line_and_its_receiver_closes_the_recording() {
+fn unplugged_camera_ends_run_and_closes_recording() {
     let scratch = Scratch::new("unplugged");
     let (clip, record) = (clip(&scratch), scratch.file("record.y4m"));
     let port = free_port();

@@ -133,7 +133,7 @@ fn links_are_what_a_file_a_schedule_and_messages_make_them() {
 }
 
 #[test]
-fn a_router_that_is_killed_leaves_its_host_as_it_was_and_a_socket_that_the_next_one_takes_over() {
+fn killed_router_leaves_host_and_socket_reusable() {
     let scratch = Scratch::new("link-kill");
     let cable = Cable::new();
     cable.ip("left", "link add name a type veth peer name b");

@@ -52,7 +52,7 @@ const DOWN_AND_UP: [&str; 2] = [
 ];
 
 #[test]
-fn an_interface_of_the_router_that_was_down_for_five_seconds_costs_those_alone() {
+fn router_recovers_after_interface_was_down() {
     let cable = Cable::with_a_middle();
     let router = Router::start(&cable, &["--rate", "20M", "--delay", "5ms"]);
     let _server = server(&cable);
@@ -98,7 +98,7 @@ pub(crate) fn is_log_line(line: &str) -> bool {
 }
 
 #[test]
-fn an_emulator_that_is_killed_in_a_flood_tears_its_last_record_at_most() {
+fn killed_emulator_tears_last_record_at_most() {
     let scratch = Scratch::new("link-killed");
     let [log, capture] = ["log", "run.pcapng"].map(|name| scratch.file(name));
     let [log_text, capture_text] = [&log, &capture].map(|path| path.to_string_lossy());
@@ -176,7 +176,7 @@ fn an_interface_of_the_router_that_is_renamed_stays_its_own() {
 }
 
 #[test]
-fn packets_longer_than_the_routers_far_interface_takes_are_told_at_both_ends() {
+fn packets_over_far_mtu_are_reported_at_both_ends() {
     let scratch = Scratch::new("link-mtu");
     let log = scratch.file("log");
     let cable = Cable::with_a_middle();

@@ -147,7 +147,7 @@ fn the_json_has_the_shape_of_iperf3() {
 }
 
 #[test]
-fn a_server_tells_each_test_as_an_object_of_the_same_name_as_its_client() {
+fn server_prints_one_object_for_each_test() {
     let [server, client] = both(&["-t", "2", "-b", "1M", "-P", "2"]);
     assert_eq!(
         server.pointer("/start/cookie"),
@@ -172,7 +172,7 @@ fn a_server_tells_each_test_as_an_object_of_the_same_name_as_its_client() {
 }
 
 #[test]
-fn a_capture_opens_in_tshark_with_the_feedback_named_and_the_trace_has_its_columns() {
+fn capture_and_trace_are_readable_in_tshark() {
     let scratch = Scratch::new("perf");
     let (capture, trace) = (scratch.file("run.pcapng"), scratch.file("run.csv"));
     let (_server, port) = server(&[]);
@@ -226,7 +226,7 @@ fn a_capture_opens_in_tshark_with_the_feedback_named_and_the_trace_has_its_colum
 }
 
 #[test]
-fn a_server_that_is_killed_leaves_its_client_with_what_it_has_and_the_reason_as_json() {
+fn client_json_is_complete_when_server_is_killed() {
     let (server, port) = server(&[]);
     let client = ["perf", "client", "127.0.0.1", "-p", &port];
     let client = evenkeel(&client)
@@ -258,7 +258,7 @@ fn a_server_that_is_killed_leaves_its_client_with_what_it_has_and_the_reason_as_
 }
 
 #[test]
-fn a_client_without_a_server_says_why_as_json_and_leaves_the_files_of_the_last_run() {
+fn client_without_server_reports_json_and_keeps_files() {
     let scratch = Scratch::new("perf-silent");
     let files = ["log", "trace.csv"].map(|name| scratch.file(name));
     for file in &files {
@@ -290,7 +290,7 @@ fn a_client_without_a_server_says_why_as_json_and_leaves_the_files_of_the_last_r
 }
 
 #[test]
-fn a_server_of_one_test_refuses_a_second_client_and_tells_of_the_first_each_interval() {
+fn one_off_server_refuses_second_client() {
     let scratch = Scratch::new("perf-one");
     let log = scratch.file("log").to_string_lossy().into_owned();
     let (mut server, port) = server(&["-i", "0.5", "--logfile", &log]);

@@ -91,7 +91,7 @@ fn packets_longer_than_the_interface_takes_are_named() {
 }
 
 #[test]
-fn a_full_send_buffer_is_told_and_does_not_stop_the_flow() {
+fn full_send_buffer_is_reported_and_stops_no_flow() {
     let cable = Cable::new();
     let _server = server(&cable);
     // Longer than the socket's buffer, so that the socket is what fills up.

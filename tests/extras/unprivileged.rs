@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::support::Scratch;
 
 #[test]
-fn who_is_not_root_is_told_so_in_one_line() {
+fn missing_root_is_named_in_one_line() {
     let scratch = Scratch::new("unprivileged");
     // Where nobody may look for themselves.
     let [program, experiments, theirs] =

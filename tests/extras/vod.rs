@@ -138,7 +138,7 @@ fn renditions_follow_the_path_and_a_decoder_reads_across_the_changes() {
 }
 
 #[test]
-fn a_stream_that_fits_no_more_steps_down_and_stalls_less_than_one_that_cannot() {
+fn adaptive_stream_stalls_less_than_fixed_one() {
     let scratch = Scratch::new("vod-down");
     let files = renditions_of(&scratch, &["300k", "1500k"], 14);
     let schedule = scratch.file("schedule.txt");
@@ -234,7 +234,7 @@ fn ffmpeg_plays_what_the_description_announces() {
 }
 
 #[test]
-fn a_title_cut_while_it_is_sent_ends_with_one_line_at_both_ends() {
+fn truncated_title_ends_both_ends_in_one_line() {
     let scratch = Scratch::new("vod-cut");
     let files = renditions(&scratch, &["500k"]);
     let out = scratch.file("out.ts");
@@ -359,7 +359,7 @@ fn a_player_that_ctrl_c_ends_leaves_whole_packets() {
 }
 
 #[test]
-fn a_player_whose_disk_is_full_ends_with_one_line_and_its_server_too() {
+fn full_disk_ends_player_and_server_in_one_line() {
     let scratch = Scratch::new("vod-full");
     let files = renditions(&scratch, &["500k"]);
     let at = format!("127.0.0.1:{}", free_port());

@@ -248,7 +248,7 @@ function badges(sample) {
     const percent = (sample.tolerated_loss * 100).toFixed(1);
     shown.push(sample.tolerated_loss > 0 ? ["warn", `Tolerates ${percent}\u00a0% loss, unlike RFC\u00a05348`] : ["plain", "Random loss: none found"]);
   }
-  shown.push({ live: ["plain", "Live"], silent: ["warn", "No news"] }[connection] ?? ["bad", "Reconnecting"]);
+  shown.push({ live: ["plain", "Live"], silent: ["warn", "No data"] }[connection] ?? ["bad", "Reconnecting"]);
   const key = JSON.stringify(shown);
   if ($("badges").dataset.shown === key) return;
   $("badges").dataset.shown = key;

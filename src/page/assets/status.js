@@ -67,7 +67,7 @@ function picturesOf(samples, info) {
   const missed = grown("frames_missed");
   if (missed > TOLERATED_SHARE * (sent + missed)) return ["warn", `Source or encoder is too slow for ${share(missed, sent + missed)} of the frames`];
   const discarded = grown("frames_discarded");
-  if (discarded > TOLERATED_SHARE * (sent + discarded)) return ["warn", `${share(discarded, sent + discarded)} of the frames do not fit`];
+  if (discarded > TOLERATED_SHARE * (sent + discarded)) return ["warn", `${share(discarded, sent + discarded)} of the frames are discarded: the rate is too low`];
   return undefined;
 }
 

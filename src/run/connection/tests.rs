@@ -29,7 +29,7 @@ struct End {
 }
 
 struct World {
-    /// The inviter and the guest.
+    /// The inviter and the joiner.
     ends: [End; 2],
     invitation: Invitation,
     zero: std::time::Instant,
@@ -78,12 +78,12 @@ impl World {
         let invitation = invitation.at(&[candidate(0)]);
         let zero = Clock::start().system_zero();
         let inviter = invitation.for_inviter(identity, vec![candidate(0)]);
-        let guest = invitation.for_joiner(vec![candidate(1)]);
+        let joiner = invitation.for_joiner(vec![candidate(1)]);
         let now = Instant::ZERO;
         Self {
             ends: [
                 end(now, zero, inviter.expect("a key"), 1),
-                end(now, zero, guest.expect("a key"), 2),
+                end(now, zero, joiner.expect("a key"), 2),
             ],
             invitation,
             zero,
@@ -92,8 +92,8 @@ impl World {
         }
     }
 
-    /// Lets the next guest come in place of the last one.
-    fn next_guest(&mut self) {
+    /// Lets the next joiner come in place of the last one.
+    fn next_joiner(&mut self) {
         let config = self.invitation.for_joiner(vec![candidate(1)]);
         self.ends[1] = end(self.now, self.zero, config.expect("a key"), 3);
     }
@@ -162,13 +162,13 @@ fn call_begins_anew_when_the_peer_comes() {
 }
 
 #[test]
-fn guest_that_fails_gives_way_to_the_next() {
+fn joiner_that_fails_gives_way_to_the_next() {
     let mut world = World::new();
     world.run(Duration::from_secs(40), is_no_dtls);
     assert_eq!(world.are_open(), [false; 2]);
     let failed = |event: &SecureEvent| matches!(event, SecureEvent::Failed(_));
     assert!(world.ends[0].events.iter().any(failed));
-    world.next_guest();
+    world.next_joiner();
     world.run(Duration::from_secs(5), |_| true);
     assert_eq!(world.are_open(), [true; 2]);
 }

@@ -204,7 +204,10 @@ pub enum SdpError {
 impl fmt::Display for SdpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooLong(limit) => write!(f, "the description is longer than {limit} bytes"),
+            Self::TooLong(limit) => write!(
+                f,
+                "the description is longer than {limit} bytes: shorten it"
+            ),
             Self::Line {
                 line,
                 field,

@@ -14,7 +14,7 @@ fn has_failed(event: &SecureEvent) -> bool {
     matches!(event, SecureEvent::Failed(_))
 }
 
-/// A guest that stops within its handshake, again and again, keeps nobody else from joining.
+/// A joiner that stops within its handshake, again and again, keeps nobody else from joining.
 #[test]
 fn forgotten_peer_makes_room_for_the_next() {
     let mut world = World::new(None);
@@ -113,9 +113,9 @@ fn forged_records_end_no_secured_connection() {
     assert!((0..2).all(|end| world.heard(end).len() > 170));
 }
 
-/// The guest's next process has the same secret, as anyone has who reads the line later.
+/// The joiner's next process has the same secret, as anyone has who reads the line later.
 #[test]
-fn guest_that_begins_again_finds_the_invitation_used() {
+fn joiner_that_begins_again_finds_the_invitation_used() {
     let mut world = World::new(None);
     world.run(Duration::from_secs(2), pass);
     let heard = world.heard(1).len();
