@@ -16,6 +16,7 @@ use evenkeel_rtp::packet::sdp::jsep::{
     DtlsSetup, IceCredentials, LocalDescription, Offer, PictureFormat, RemoteDescription,
 };
 use evenkeel_rtp::session;
+use evenkeel_secure::credentials::draw_credentials;
 use evenkeel_secure::dtls::Role;
 use evenkeel_secure::endpoint::{IceCreds, SecureConfig};
 use evenkeel_secure::identity::Identity;
@@ -87,7 +88,7 @@ impl MediaServer {
         let identity = Identity::generate(UNIX_EPOCH + clock.unix_time(clock.now()));
         let identity = identity.map_err(Failure::runtime)?;
         let candidates = meeting::candidates(socket.local_address())?;
-        let credentials = IceCreds::new();
+        let credentials = draw_credentials().map_err(Failure::runtime)?;
         // The offer names the source.
         session.ssrc = Some(getrandom::u32().map_err(Failure::runtime)?);
         let local = LocalDescription {

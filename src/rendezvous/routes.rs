@@ -1,5 +1,6 @@
 //! The answers of a rendezvous: to leave a message in a mailbox, and to wait for one.
 
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -44,7 +45,8 @@ impl Rendezvous {
 pub(crate) fn router(clock: Clock) -> Router {
     let rendezvous = Rendezvous {
         clock,
-        store: Mutex::new(MailboxStore::new()),
+        // Half of 64 bits are more than a store counts to.
+        store: Mutex::new(MailboxStore::new(RandomState::new().hash_one(0) >> 1)),
         news: Notify::new(),
     };
     Router::new()

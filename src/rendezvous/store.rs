@@ -29,15 +29,17 @@ struct StoredMessage {
 /// read a message the moment it was left.
 pub(super) struct MailboxStore {
     messages: Slots<StoredMessage>,
-    /// The number of the last message.
+    /// The number of the last message. The first is `start`.
     last: u64,
 }
 
 impl MailboxStore {
-    pub(super) fn new() -> Self {
+    /// Creates a store whose messages are numbered from `start`: another number than that of a store before, of which a reader
+    /// may remember a message.
+    pub(super) const fn new(start: u64) -> Self {
         Self {
             messages: Slots::new(MAILBOX_LIMITS),
-            last: 0,
+            last: start,
         }
     }
 
@@ -88,7 +90,7 @@ mod tests {
 
     #[test]
     fn last_message_is_read_until_its_time_is_over() {
-        let mut store = MailboxStore::new();
+        let mut store = MailboxStore::new(0);
         let now = Instant::ZERO;
         store.leave(now, HOST, "a".into(), Bytes::from_static(b"1"));
         let (first, sealed) = store.read(now, "a", None).expect("it lies there");
@@ -105,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_host_fills_its_share_alone() {
-        let mut store = MailboxStore::new();
+        let mut store = MailboxStore::new(0);
         let now = Instant::ZERO;
         store.leave(now, other(0), "kept".into(), Bytes::new());
         for n in 0..10_000 {
@@ -118,7 +120,7 @@ mod tests {
 
     #[test]
     fn many_hosts_together_are_bounded() {
-        let mut store = MailboxStore::new();
+        let mut store = MailboxStore::new(0);
         for n in 0..2 * MAILBOX_LIMITS.total {
             store.leave(Instant::ZERO, other(n), format!("{n}"), Bytes::new());
         }

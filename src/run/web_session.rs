@@ -51,7 +51,7 @@ impl WebSession {
         }
     }
 
-    /// Returns ICE without a peer: nobody has these credentials.
+    /// Returns ICE without a peer: nobody learns these credentials, so it does not matter that they can be guessed.
     pub(super) fn nobody() -> IceRestart {
         IceRestart {
             candidates: Vec::new(),

@@ -14,6 +14,7 @@ use evenkeel_rtp::packet::sdp::jsep::{
     Answer, IceCredentials, LocalDescription, NegotiatedVideo, PictureFormat, RemoteDescription,
 };
 use evenkeel_rtp::session;
+use evenkeel_secure::credentials::draw_credentials;
 use evenkeel_secure::endpoint::{Candidate, IceCreds, IceRestart, IceServer, PEER};
 use evenkeel_secure::identity::{Fingerprint, FingerprintError};
 use tfrc::time::Duration;
@@ -75,7 +76,7 @@ impl BrowserCalls {
         let offer = RemoteDescription::parse(offer).map_err(OfferError::Unreadable)?;
         let id = Token::draw_secret().map_err(OfferError::Random)?;
         let seed = draw_seed().map_err(OfferError::Random)?;
-        let credentials = IceCreds::new();
+        let credentials = draw_credentials().map_err(OfferError::Random)?;
         let Format {
             width,
             height,

@@ -145,8 +145,12 @@ impl DtlsAssociation {
         association
     }
 
-    /// Handles a datagram whose first byte is one of DTLS: 20 to 63 (RFC 7983).
+    /// Handles a datagram whose first byte is one of DTLS: 20 to 63 (RFC 7983). One with an alert in the clear is ignored, as
+    /// anyone can forge it: a handshake that the peer ended so takes its time limit.
     pub fn handle_datagram(&mut self, now: Instant, datagram: &[u8]) {
+        if has_plain_alert(datagram) {
+            return;
+        }
         self.drive(now, |dtls| dtls.handle_packet(datagram));
     }
 
@@ -230,7 +234,9 @@ impl DtlsAssociation {
                     self.deadline = None;
                     self.events.push_back(DtlsEvent::Keys(keys));
                 }
-                Output::CloseNotify => self.events.push_back(DtlsEvent::Closed),
+                Output::CloseNotify if self.deadline.is_none() => {
+                    self.events.push_back(DtlsEvent::Closed);
+                }
                 Output::Timeout(at) => {
                     let after = at.saturating_duration_since(self.zero);
                     self.timeout = Some(Instant::ZERO + after);
@@ -247,6 +253,33 @@ impl Drop for DtlsAssociation {
     fn drop(&mut self) {
         self.certificate.private_key.zeroize();
     }
+}
+
+/// Returns true if one of a datagram's records is an alert without encryption.
+fn has_plain_alert(datagram: &[u8]) -> bool {
+    const ALERT: u8 = 21;
+    let mut rest = datagram;
+    while let Some(&first) = rest.first() {
+        // The header of RFC 9147 §4, of encrypted records alone, or that of RFC 6347 §4.1.
+        let (header_len, has_len) = if first & 0b1110_0000 == 0b0010_0000 {
+            let [long_sequence, has_len] = [0b1000, 0b100].map(|bit| first & bit != 0);
+            (
+                2 + usize::from(long_sequence) + 2 * usize::from(has_len),
+                has_len,
+            )
+        } else {
+            (13, true)
+        };
+        let Some((header, body)) = rest.split_at_checked(header_len).filter(|_| has_len) else {
+            return false;
+        };
+        if first == ALERT && header[3..5] == [0, 0] {
+            return true;
+        }
+        let len = u16::from_be_bytes([header[header_len - 2], header[header_len - 1]]);
+        rest = body.get(usize::from(len)..).unwrap_or_default();
+    }
+    false
 }
 
 fn configuration() -> ConfigBuilder {

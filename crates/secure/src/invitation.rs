@@ -11,7 +11,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
-use base64ct::{Base64Unpadded, Base64UrlUnpadded, Encoding as _};
+use base64ct::{Base64UrlUnpadded, Encoding as _};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use is::{Candidate, CandidateKind, IceCreds};
 use sha2::{Digest as _, Sha256};
@@ -21,6 +21,7 @@ use zeroize::Zeroizing;
 pub use mailbox::{MAILBOX_NAME_LEN, Mailbox, SEALED_REPLY_LEN};
 pub use rendezvous::{RendezvousUrl, RendezvousUrlError};
 
+use crate::credentials::{PASSWORD_BYTES, UFRAG_BYTES, write_credentials};
 use crate::dtls::Role;
 use crate::endpoint::SecureConfig;
 use crate::identity::{Fingerprint, Identity, IdentityError};
@@ -203,12 +204,10 @@ impl Invitation {
     }
 
     fn credentials(&self, end: &str) -> IceCreds {
-        // RFC 8445 §5.3 asks for 24 and 128 bits; the alphabet is that of RFC 8839 §5.4.
-        let text = Base64Unpadded::encode_string;
-        IceCreds {
-            ufrag: text(&self.derive(&format!("{end} ufrag"))[..6]),
-            pass: text(&self.derive(&format!("{end} password"))[..24]),
-        }
+        write_credentials(
+            &self.derive(&format!("{end} ufrag"))[..UFRAG_BYTES],
+            &self.derive(&format!("{end} password"))[..PASSWORD_BYTES],
+        )
     }
 
     /// Derives 32 bytes from the secret and a label (HMAC-SHA-256 as a pseudorandom function, RFC 5869).

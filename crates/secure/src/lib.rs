@@ -7,6 +7,7 @@
 //! [`Protector`](srtp::Protector) for what leaves, an [`Unprotector`](srtp::Unprotector) for what arrives. Two ends of ours
 //! find each other by an [`Invitation`](invitation::Invitation).
 
+pub mod credentials;
 pub mod dtls;
 pub mod endpoint;
 mod gather;

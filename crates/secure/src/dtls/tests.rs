@@ -15,6 +15,7 @@ struct End {
     association: DtlsAssociation,
     keys: Option<SrtpKeys>,
     failed: Option<DtlsError>,
+    has_closed: bool,
 }
 
 impl End {
@@ -34,6 +35,7 @@ impl End {
             ),
             keys: None,
             failed: None,
+            has_closed: false,
         }
     }
 
@@ -42,7 +44,7 @@ impl End {
             match event {
                 DtlsEvent::Keys(keys) => self.keys = Some(keys),
                 DtlsEvent::Failed(error) => self.failed = Some(error),
-                DtlsEvent::Closed => {}
+                DtlsEvent::Closed => self.has_closed = true,
             }
         }
     }
@@ -138,6 +140,25 @@ fn silent_peer_ends_the_handshake() {
     run(&mut ends, 60, |_, _| Vec::new());
     assert!(matches!(ends[0].failed, Some(DtlsError::Handshake(_))));
     assert!(ends[0].association.poll_timeout().is_none());
+}
+
+/// An alert in the clear, which anyone can forge, ends no handshake, at whatever point it comes and behind whatever record.
+#[test]
+fn forged_alerts_end_no_handshake() {
+    let alert = |level, description| {
+        let mut record = vec![21, 254, 253, 0, 0, 255, 255, 255, 255, 255, 255, 0, 2];
+        record.extend([level, description]);
+        record
+    };
+    for forged in [alert(1, 0), alert(2, 40), alert(2, 10)] {
+        let mut ends = ends();
+        run(&mut ends, 60, |_, datagram| {
+            let behind = [&*datagram, &forged].concat();
+            vec![forged.clone(), behind, datagram, forged.clone()]
+        });
+        assert!(keys_fit(&ends), "{:?} {:?}", ends[0].failed, ends[1].failed);
+        assert!(ends.iter().all(|end| !end.has_closed));
+    }
 }
 
 /// A server whose answers nobody fetches, as before there is a path, keeps few of them.
