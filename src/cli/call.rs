@@ -36,7 +36,7 @@ pub(crate) struct CallArgs {
         value_parser = units::address,
         num_args = 0..=1,
         default_missing_value = "[::]:8443",
-        conflicts_with_all = ["peer", "plain", "from", "ice_servers", "rendezvous", "feedback", "filler"]
+        conflicts_with_all = ["peer", "plain", "from", "rendezvous", "feedback", "filler"]
     )]
     pub(crate) web: Option<SocketAddr>,
     /// With --web, the name of the room in the link: letters, digits, - and _

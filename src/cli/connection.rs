@@ -16,7 +16,8 @@ pub(crate) struct ConnectionArgs {
     /// Ask this server for a way through NATs: stun:HOST or turn:USER:PASSWORD@HOST
     ///
     /// A STUN server tells this end's address beyond its router, and a TURN server carries packets where no other way is
-    /// found. Both listen at port 3478 unless HOST:PORT is given. The option can be repeated
+    /// found. Both listen at port 3478 unless HOST:PORT is given. The option can be repeated. With --web browsers are told of the
+    /// server and the password, too
     #[arg(long = "ice-server", value_name = "URL", conflicts_with = "plain")]
     pub(crate) ice_servers: Vec<String>,
     /// Let the end that joins leave its addresses at this host, which runs evenkeel rendezvous

@@ -108,7 +108,8 @@ fn await_browsers(
 ) -> Result<(Socket, Encrypted), Failure> {
     let bind = args.bind.unwrap_or((Ipv6Addr::UNSPECIFIED, 0).into());
     let socket = wiring::bind(bind, "--bind")?;
-    let encrypted = Encrypted::for_browsers(&socket, &run.clock)?;
+    let mut encrypted = Encrypted::for_browsers(&socket, &run.clock)?;
+    encrypted.config.servers = meeting::servers(&args.connection, &socket)?;
     let tls = match (&args.tls_cert, &args.tls_key) {
         (Some(certificate), Some(key)) => Some(TlsIdentity::read(certificate, key)?),
         _ if web.ip().is_loopback() => None,
@@ -117,6 +118,7 @@ fn await_browsers(
     let calls = BrowserCalls::new(BrowserCallsConfig {
         clock: run.clock,
         candidates: encrypted.config.candidates.clone(),
+        servers: encrypted.config.servers.clone(),
         fingerprint: encrypted.config.identity.fingerprint(),
         format: video.format,
         policy: video.policy,

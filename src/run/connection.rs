@@ -21,6 +21,8 @@ pub(crate) struct Connection {
     way: Way,
     /// The session of a browser, in a call that browsers join.
     session: Option<WebSession>,
+    /// The addresses of this end that servers reported.
+    gathered: Vec<Candidate>,
     events: VecDeque<SecureEvent>,
 }
 
@@ -53,6 +55,7 @@ impl Connection {
         Self {
             way: Way::Plain(Box::new(endpoint)),
             session: None,
+            gathered: Vec::new(),
             events: VecDeque::new(),
         }
     }
@@ -76,6 +79,7 @@ impl Connection {
                 ending: Ending::None,
             },
             session: None,
+            gathered: Vec::new(),
             events: VecDeque::new(),
         };
         connection.follow(now);
@@ -108,6 +112,7 @@ impl Connection {
 
     /// Looks for the peer from other addresses of this end, whose network changed.
     pub(crate) fn change_addresses(&mut self, now: Instant, candidates: Vec<Candidate>) {
+        self.gathered.clear();
         if let Way::Secure { secure, .. } = &mut self.way {
             secure.change_addresses(now, candidates);
         }
@@ -122,6 +127,11 @@ impl Connection {
             }
         }
         self.follow(now);
+    }
+
+    /// Returns the addresses of this end that servers reported.
+    pub(crate) fn gathered(&self) -> Vec<Candidate> {
+        self.gathered.clone()
     }
 
     /// Begins the session of a browser. Returns false if another browser has one: it goes on.
@@ -150,7 +160,7 @@ impl Connection {
     pub(crate) fn leave(&mut self, now: Instant, id: &str) -> bool {
         let is_there = self.session.as_ref().is_some_and(|it| it.has_id(id));
         if is_there {
-            self.end_session(now);
+            self.end_session(now, SecureEvent::Closed);
         }
         is_there
     }
@@ -171,8 +181,8 @@ impl Connection {
         outcome
     }
 
-    /// Lets the next browser join.
-    fn end_session(&mut self, now: Instant) {
+    /// Says goodbye to the browser, and lets the next one join. The event is why the session ends.
+    fn end_session(&mut self, now: Instant, event: SecureEvent) {
         let Way::Secure {
             secure, is_open, ..
         } = &mut self.way
@@ -181,15 +191,25 @@ impl Connection {
         };
         *is_open = false;
         self.session = None;
+        secure.close(now);
         // Nobody has these credentials, so nobody is answered until the next one joins.
         secure.renew_association([0; 32].into());
         secure.restart_ice(now, WebSession::nobody());
-        self.push(SecureEvent::Closed);
+        // Others are of the session that is over.
+        let is_lasting = |event: &SecureEvent| {
+            use SecureEvent::{Gathered, LocalCandidate, NoRelay};
+            matches!(event, Gathered | LocalCandidate(_) | NoRelay(_))
+        };
+        let rest = std::iter::from_fn(|| secure.poll_event()).filter(is_lasting);
+        let rest: Vec<_> = rest.collect();
+        rest.into_iter()
+            .chain([event])
+            .for_each(|event| self.push(event));
     }
 
     fn end_silent_session(&mut self, now: Instant) {
         if self.silence_ends().is_some_and(|at| at <= now) {
-            self.end_session(now);
+            self.end_session(now, SecureEvent::Closed);
         }
     }
 
@@ -235,7 +255,7 @@ impl Connection {
         else {
             return;
         };
-        let mut has_left = false;
+        let mut end = None;
         while let Some(event) = secure.poll_event() {
             match event {
                 SecureEvent::Secured(_) => {
@@ -245,10 +265,13 @@ impl Connection {
                 SecureEvent::Failed(_) if *awaits_next && !*is_open => secure.forget_peer(now),
                 SecureEvent::Closed | SecureEvent::Failed(_) => {
                     *is_open = false;
-                    has_left = self.session.is_some();
-                    if has_left && event == SecureEvent::Closed {
-                        continue;
+                    if self.session.is_some() {
+                        end = Some(event);
+                        break;
                     }
+                }
+                SecureEvent::LocalCandidate(ref found) if !self.gathered.contains(found) => {
+                    self.gathered.push(found.clone());
                 }
                 _ => {}
             }
@@ -256,8 +279,8 @@ impl Connection {
                 self.events.push_back(event);
             }
         }
-        if has_left {
-            self.end_session(now);
+        if let Some(event) = end {
+            self.end_session(now, event);
         }
     }
 }

@@ -146,6 +146,7 @@ impl PeerWatch {
                 Some(PeerLine::Note(line.into()))
             }
             SecureEvent::Failed(error) if self.peer == PeerKind::Browser => {
+                self.is_connected = false;
                 Some(PeerLine::Warning(format!(
                     "a browser did not join, because its connection was not encrypted: {error}"
                 )))

@@ -8,13 +8,14 @@ use evenkeel_media::call::Call;
 use evenkeel_media::policy::PolicyConfig;
 use evenkeel_media::reassemble::Payload;
 use evenkeel_net::Clock;
+use evenkeel_rtp::packet::ext::PlayoutDelay;
 use evenkeel_rtp::packet::sdp::SdpError;
 use evenkeel_rtp::packet::sdp::jsep::{
     Answer, IceCredentials, LocalDescription, NegotiatedVideo, PictureFormat, RemoteDescription,
 };
 use evenkeel_rtp::session;
 use evenkeel_secure::credentials::draw_credentials;
-use evenkeel_secure::endpoint::{Candidate, IceCreds, IceRestart, PEER};
+use evenkeel_secure::endpoint::{Candidate, IceCreds, IceRestart, IceServer, PEER};
 use evenkeel_secure::identity::{Fingerprint, FingerprintError};
 use tfrc::time::Duration;
 
@@ -27,6 +28,8 @@ pub(crate) struct BrowserCallsConfig {
     pub(crate) clock: Clock,
     /// The addresses of this end's socket.
     pub(crate) candidates: Vec<Candidate>,
+    /// The servers that help through NATs, of which browsers are told.
+    pub(crate) servers: Vec<IceServer>,
     pub(crate) fingerprint: Fingerprint,
     /// The pictures of this end.
     pub(crate) format: Format,
@@ -34,6 +37,9 @@ pub(crate) struct BrowserCallsConfig {
     /// The time without feedback after which media stops.
     pub(crate) give_up: Duration,
 }
+
+/// The least playout delay that a browser is asked for. With none it shows each frame on arrival, however uneven.
+const LEAST_PLAYOUT_DELAY: Duration = Duration::from_millis(10);
 
 /// Answers offers of browsers.
 pub(crate) struct BrowserCalls(BrowserCallsConfig);
@@ -45,10 +51,6 @@ pub(super) enum OfferError {
     Unreadable(SdpError),
     #[error("no call is possible by this offer: {0}")]
     Unacceptable(SdpError),
-    #[error(
-        "the offer would receive, and has no reports of arrivals: offer transport-cc with its header extension, or ack ccfb, for H264"
-    )]
-    NoFeedback,
     #[error("the offer's certificate: {0}")]
     Fingerprint(FingerprintError),
     #[error("no random numbers: {0}")]
@@ -60,8 +62,17 @@ impl BrowserCalls {
         Self(config)
     }
 
-    /// Answers an offer: the text of the answer, and the peer with which a session begins.
-    pub(super) fn answer(&self, offer: &str) -> Result<(Answer, WebPeer), OfferError> {
+    pub(super) fn servers(&self) -> &[IceServer] {
+        &self.0.servers
+    }
+
+    /// Answers an offer: the text of the answer, and the peer with which a session begins. `gathered` are the addresses of this
+    /// end that servers reported.
+    pub(super) fn answer(
+        &self,
+        offer: &str,
+        gathered: &[Candidate],
+    ) -> Result<(Answer, WebPeer), OfferError> {
         let offer = RemoteDescription::parse(offer).map_err(OfferError::Unreadable)?;
         let id = Token::draw_secret().map_err(OfferError::Random)?;
         let seed = draw_seed().map_err(OfferError::Random)?;
@@ -78,7 +89,13 @@ impl BrowserCalls {
                 password: credentials.pass.clone(),
             },
             fingerprint: self.0.fingerprint.to_string(),
-            candidates: self.0.candidates.iter().map(written).collect(),
+            candidates: self
+                .0
+                .candidates
+                .iter()
+                .chain(gathered)
+                .map(written)
+                .collect(),
             ssrc: (seed >> 32) as u32,
             sends: Some(PictureFormat {
                 width,
@@ -88,7 +105,7 @@ impl BrowserCalls {
             receives: true,
         };
         let answer = Answer::new(&offer, &local).map_err(OfferError::Unacceptable)?;
-        let session = self.session(&answer.video, seed, local.ssrc)?;
+        let session = self.session(&answer.video, seed, local.ssrc);
         let policy = self.0.policy;
         let peer = &answer.peer;
         let peer = WebPeer {
@@ -109,15 +126,7 @@ impl BrowserCalls {
     }
 
     /// Returns the session of what was negotiated.
-    fn session(
-        &self,
-        video: &NegotiatedVideo,
-        seed: u64,
-        ssrc: u32,
-    ) -> Result<session::Config, OfferError> {
-        if video.sends && video.feedback.is_none() {
-            return Err(OfferError::NoFeedback);
-        }
+    fn session(&self, video: &NegotiatedVideo, seed: u64, ssrc: u32) -> session::Config {
         let role = match (video.sends, video.receives) {
             (true, false) => Role::Sends,
             (false, true) => Role::Receives,
@@ -129,8 +138,14 @@ impl BrowserCalls {
         wiring::follow_negotiated(&mut session, video);
         if let Some(send) = &mut session.send {
             send.give_up = self.0.give_up;
+            send.fallback = video.feedback.is_none();
+            let asked = PlayoutDelay {
+                min: LEAST_PLAYOUT_DELAY,
+                max: self.0.policy.deadline,
+            };
+            send.playout_delay = video.playout_delay_id.map(|id| (id, asked));
         }
-        Ok(session)
+        session
     }
 }
 
@@ -169,6 +184,7 @@ mod tests {
         BrowserCalls::new(BrowserCallsConfig {
             clock: Clock::start(),
             candidates: Vec::new(),
+            servers: Vec::new(),
             fingerprint: [7; 32].into(),
             format: Format {
                 width: 640,
@@ -180,15 +196,15 @@ mod tests {
         })
     }
 
-    fn session(offer: &str) -> Result<session::Config, OfferError> {
+    fn session(offer: &str) -> session::Config {
         let calls = calls();
-        let (answer, _) = calls.answer(offer)?;
+        let (answer, _) = calls.answer(offer, &[]).expect("an answer");
         calls.session(&answer.video, 1, 2)
     }
 
     #[test]
     fn session_has_what_the_browser_agreed_to() {
-        let session = session(CHROMIUM).expect("a session");
+        let session = session(CHROMIUM);
         assert_eq!((session.ssrc, session.extension_id), (Some(2), None));
         assert_eq!(session.transport_sequence_id, 3);
         let (send, receive) = (
@@ -201,15 +217,18 @@ mod tests {
             (FeedbackMode::Twcc, FeedbackMode::Twcc)
         );
         assert!(!send.leave_out_sequence_numbers && receive.reports);
+        let (id, delay) = send.playout_delay.expect("a playout delay");
+        assert_eq!((id, delay.max), (5, calls().0.policy.deadline));
     }
 
     #[test]
-    fn sender_without_reports_is_received_and_gets_nothing() {
-        let published = session(OBS).expect("a session");
+    fn peer_without_reports_gets_none_and_is_paced_by_its_own() {
+        let published = session(OBS);
         assert!(published.send.is_none());
         assert!(!published.receive.expect("receives").reports);
         let plays = session(&OBS.replace("a=sendonly", "a=recvonly"));
-        assert!(matches!(plays, Err(OfferError::NoFeedback)));
+        assert!(plays.send.is_some_and(|send| send.fallback));
+        assert!(!session(CHROMIUM).send.is_some_and(|send| send.fallback));
     }
 
     #[test]

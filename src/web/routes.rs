@@ -11,6 +11,7 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, patch, post};
 use evenkeel_net::Handle;
 use evenkeel_rtp::packet::sdp::jsep::{IceFragment, MAX_SESSION_LEN};
+use evenkeel_secure::endpoint::{Account, IceServer};
 
 use super::WebShared;
 use super::negotiation::{OfferError, read_candidates};
@@ -105,7 +106,7 @@ async fn authorised(
         (header::ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
         (
             header::ACCESS_CONTROL_EXPOSE_HEADERS,
-            "Location, ETag, Accept-Patch",
+            "Location, ETag, Accept-Patch, Link",
         ),
     ] {
         headers.insert(name, HeaderValue::from_static(value));
@@ -113,8 +114,8 @@ async fn authorised(
     response
 }
 
-/// Tells what may be asked (RFC 9725 §4.5, and CORS).
-async fn preflight() -> Response {
+/// Tells what may be asked (RFC 9725 §4.5, and CORS), and the servers to whoever has the token.
+async fn preflight(State(shared): State<Arc<WebShared>>, asked: HeaderMap) -> Response {
     let headers = [
         (
             header::ACCESS_CONTROL_ALLOW_METHODS,
@@ -126,7 +127,11 @@ async fn preflight() -> Response {
         ),
         (ACCEPT_POST, SDP),
     ];
-    (StatusCode::NO_CONTENT, headers).into_response()
+    let mut response = (StatusCode::NO_CONTENT, headers).into_response();
+    if shared.token.is_borne(&asked) {
+        shared.add_servers(&mut response);
+    }
+    response
 }
 
 /// Answers an offer, and begins the session.
@@ -140,7 +145,11 @@ async fn offer(
         Ok(text) => text,
         Err(refused) => return *refused,
     };
-    let (negotiated, peer) = match shared.calls.answer(&text) {
+    let gathered = shared.ask(|connection| connection.call(|connection, _| connection.gathered()));
+    let Some(gathered) = gathered else {
+        return over();
+    };
+    let (negotiated, peer) = match shared.calls.answer(&text, &gathered) {
         Ok(negotiated) => negotiated,
         Err(error) => {
             let status = match error {
@@ -174,7 +183,9 @@ async fn offer(
                 (header::ETAG, etag(&id)),
                 (ACCEPT_PATCH, FRAGMENT.to_owned()),
             ];
-            (StatusCode::CREATED, headers, negotiated.text).into_response()
+            let mut response = (StatusCode::CREATED, headers, negotiated.text).into_response();
+            shared.add_servers(&mut response);
+            response
         }
         Some(false) => {
             let words = "somebody is in this call: it has room for one browser; try again once that one has left\n";
@@ -269,7 +280,29 @@ async fn read_text(headers: &HeaderMap, body: Body, kind: &str) -> Result<String
     })
 }
 
+/// Writes a server for a browser (RFC 9725 §4.6).
+fn server_link(server: &IceServer) -> String {
+    let IceServer { address, account } = server;
+    let quoted = |text: &str| text.replace('\\', r"\\").replace('"', "\\\"");
+    match account {
+        None => format!("<stun:{address}>; rel=\"ice-server\""),
+        Some(Account { user, password }) => format!(
+            "<turn:{address}?transport=udp>; rel=\"ice-server\"; username=\"{}\"; credential=\"{}\"; credential-type=\"password\"",
+            quoted(user),
+            quoted(password)
+        ),
+    }
+}
+
 impl WebShared {
+    /// Adds the servers that help through NATs.
+    fn add_servers(&self, response: &mut Response) {
+        let links = self.calls.servers().iter().map(server_link);
+        for link in links.filter_map(|link| HeaderValue::from_str(&link).ok()) {
+            response.headers_mut().append(header::LINK, link);
+        }
+    }
+
     /// Asks the connection; `None` if the run is over.
     fn ask<R>(
         &self,
@@ -277,5 +310,28 @@ impl WebShared {
     ) -> Option<R> {
         let connection = self.connection.upgrade()?;
         what(&connection).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_are_written_as_links() {
+        let address = ([192, 0, 2, 1], 3_478).into();
+        let account = Account {
+            user: "me".into(),
+            password: r#"a"b\c"#.into(),
+        };
+        for (account, expected) in [
+            (None, r#"<stun:192.0.2.1:3478>; rel="ice-server""#),
+            (
+                Some(account),
+                r#"<turn:192.0.2.1:3478?transport=udp>; rel="ice-server"; username="me"; credential="a\"b\\c"; credential-type="password""#,
+            ),
+        ] {
+            assert_eq!(server_link(&IceServer { address, account }), expected);
+        }
     }
 }

@@ -1,32 +1,13 @@
 // A call with a real browser: `node call.test.mjs`. EVENKEEL and CHROMIUM as in page.test.mjs.
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import tls from "node:tls";
 import { chromium } from "playwright-core";
-import { BROWSER, BROWSER_ARGS, PROGRAM, ROOT, freePort, until } from "./common.mjs";
+import { BROWSER, BROWSER_ARGS, CAMERA_ARGS, ROOT, call, freePort, until } from "./common.mjs";
 
-const CAMERA_ARGS = [
-  "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream", "--allow-loopback-in-peer-connection",
-];
 const OFFER = await readFile(path.join(ROOT, "testdata/offers/chromium.sdp"), "utf8");
-
-/** Starts a call for browsers; its link, the address of its live page, and what it said. */
-async function call(address) {
-  const port = await freePort();
-  const args = ["call", "--web", address, "--page", `127.0.0.1:${port}`, "--source", "scene", "--seconds", "170"];
-  const program = spawn(PROGRAM, args, { stdio: ["ignore", "pipe", "inherit"] });
-  const said = { text: "" };
-  program.stdout.on("data", (chunk) => { said.text += chunk; });
-  const link = () => /^(https?:\/\/\S+)#(\w+)$/m.exec(said.text);
-  await until("the link is printed", 15, () => link() !== null);
-  const [, room, token] = link();
-  const sample = async () => (await fetch(`http://127.0.0.1:${port}/api/sample`)).json();
-  const stop = () => new Promise((done) => { program.once("exit", done); program.kill("SIGINT"); });
-  return { room, token, link: `${room}#${token}`, said, sample, stop };
-}
 
 /** A page whose connections and cameras the test sees. */
 async function person(browser, link, options = {}) {
@@ -194,6 +175,17 @@ const tests = {
     await fetch(new URL(free.headers.get("location"), room), { method: "DELETE", headers: { authorization: `Bearer ${token}` } });
   },
 
+  async "a session that is ended elsewhere is over on the page"(browser, { link, room, token }) {
+    const page = await person(browser, link);
+    const answered = page.waitForResponse((response) => response.request().method() === "POST");
+    await join(page);
+    const session = new URL((await answered).headers().location, room);
+    await says(page, /You are in the call/);
+    await fetch(session, { method: "DELETE", headers: { authorization: `Bearer ${token}` } });
+    await says(page, /The other end has ended the call/, 5);
+    await page.context().close();
+  },
+
   async "nothing overflows at a phone's width, and every control has a name"(browser, { link }) {
     const page = await person(browser, link, { viewport: { width: 390, height: 844 } });
     await join(page);
@@ -234,6 +226,29 @@ async function overHttps(browser) {
   }
 }
 
+/** The servers that help through NATs reach the page (RFC 9725 §4.6), and nobody else. */
+async function serversAreNamed(browser) {
+  const running = await call(`127.0.0.1:${await freePort()}`, "--ice-server", 'turn:me:a"b@127.0.0.1:9', "--ice-server", "stun:127.0.0.1:9");
+  try {
+    const { room, token } = running;
+    assert.equal((await fetch(`${room}/whip`, { method: "OPTIONS" })).headers.get("link"), null);
+    const page = await person(browser, running.link);
+    await join(page);
+    await says(page, /You are in the call/);
+    const servers = await page.evaluate(() => window.connections[0].getConfiguration().iceServers);
+    const facts = servers.map(({ urls, username, credential }) => [urls, username, credential].flat().filter(Boolean));
+    assert.deepEqual(facts, [["turn:127.0.0.1:9?transport=udp", "me", 'a"b'], ["stun:127.0.0.1:9"]]);
+    await flows(page, running.sample);
+    await leave(page);
+    await says(page, /You have left/);
+    await page.context().close();
+    const answer = await post(room, token);
+    assert.match(answer.headers.get("link"), /^<turn:127\.0\.0\.1:9\?transport=udp>; rel="ice-server"; username="me"/);
+  } finally {
+    await running.stop();
+  }
+}
+
 const browser = await chromium.launch({ executablePath: BROWSER, args: [...BROWSER_ARGS, ...CAMERA_ARGS] });
 let failed = 0;
 async function run(name, test) {
@@ -249,5 +264,6 @@ const running = await call(`127.0.0.1:${await freePort()}`);
 for (const [name, test] of Object.entries(tests)) await run(name, () => test(browser, running));
 await running.stop();
 await run("over HTTPS, with the certificate that was printed", () => overHttps(browser));
+await run("servers for NATs are named to the page", () => serversAreNamed(browser));
 await browser.close();
 process.exitCode = failed === 0 ? 0 : 1;

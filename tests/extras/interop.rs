@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::decoders::{Stream, describe, ffmpeg, pictures};
 use crate::support::{
-    Running, Scratch, evenkeel, free_port, number, pause, summary, wait_for_port,
+    Running, Scratch, evenkeel, free_port, number, pause, record, summary, version, wait_for_port,
 };
 
 /// It sends no RTCP: the rate is low whatever the path could carry, and the one who runs it is told.
@@ -33,6 +33,9 @@ fn ffmpeg_is_served_at_a_low_rate_unless_one_is_given() {
     let decoded = pictures(&frames).len();
     let throughput = number(&sent, "throughput_bps");
     println!("ffmpeg without a rate: {throughput:.0} b/s, {decoded} frames");
+    let figures = format!("{:.0} kb/s, {decoded} pictures in 14 s", throughput / 1e3);
+    let (name, direction) = (version("ffmpeg", "-version"), "to the peer, in the clear");
+    record([&name, "library", direction, "M-JPEG", "none", &figures]);
     assert!(throughput <= 140e3, "{throughput} b/s");
     assert!(decoded >= 5, "{decoded} frames");
     assert_eq!(sent["rate_from"], "nothing");

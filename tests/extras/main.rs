@@ -3,6 +3,7 @@
 //! These run the program with real peers: ffmpeg, GStreamer, iperf3, tshark and coturn. `.ci/run` installs them. A
 //! missing tool is a failure, not a skip.
 
+mod aiortc;
 mod camera_faults;
 mod decoders;
 mod demo;

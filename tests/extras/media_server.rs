@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::namespaces::{Cable, LEFT, RIGHT};
-use crate::support::{Running, Scratch, evenkeel, number, pause, summary};
+use crate::support::{Running, Scratch, evenkeel, number, pause, record, summary};
 
 /// The server with its version, from the module proxy of Go.
 const SERVER: &str = "github.com/pion/webrtc/v4/examples/whip-whep@v4.2.26";
@@ -71,5 +71,15 @@ fn pictures_pass_a_foreign_media_server() {
     assert!(number(&sent, "frames_sent") > 200.0, "{sent:#}");
     // The server reports each packet's arrival, so the rate is TFRC's.
     assert_eq!(sent["rate_from"], "feedback", "{sent:#}");
-    assert!(number(&played, "frames_shown") > 50.0, "{played:#}");
+    let shown = number(&played, "frames_shown");
+    assert!(shown > 50.0, "{played:#}");
+    let (rate, rtt) = (number(&sent, "throughput_bps"), number(&sent, "rtt_p50_ms"));
+    let figures = format!(
+        "{:.0} kb/s to it, round trip {rtt:.0} ms; {shown} pictures in 10 s from it",
+        rate / 1e3
+    );
+    let (direction, feedback) = ("both, by WHIP and WHEP", "transport-wide");
+    let (_, name) = SERVER.rsplit_once("/v4/").expect("a version");
+    let name = format!("pion {name}");
+    record([&name, "server", direction, "H.264", feedback, &figures]);
 }

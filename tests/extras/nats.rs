@@ -17,7 +17,7 @@ use tfrc::Ecn;
 use tfrc::time::Instant;
 
 use crate::namespaces::{Cable, PUBLIC};
-use crate::support::{Running, Scratch, evenkeel, number, pause, summary};
+use crate::support::{Running, Scratch, evenkeel, number, pause, record, summary, version};
 
 /// The time between packets of an end.
 const INTERVAL: Duration = Duration::from_millis(2);
@@ -177,6 +177,9 @@ fn coturn_relays_between_two_nats() {
     talk_until(&ends, 1_000, |[_, of_right]| {
         of_right.is_some_and(|address| address.ip() == Ipv4Addr::from(PUBLIC))
     });
+    let name = format!("coturn {}", version("turnserver", "--version"));
+    let figures = "1,000 packets each way between two NATs, one of them symmetric";
+    record([&name, "server", "relays both", "any", "any", figures]);
 }
 
 /// Two NATs that keep a host's port for all peers: coturn tells the ports, and packets go directly.

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::support::{
-    Running, Scratch, evenkeel, free_port, number, pause, summary, wait_for_port,
+    Running, Scratch, evenkeel, free_port, number, pause, record, summary, version, wait_for_port,
 };
 
 /// How long `recv` and `send` run.
@@ -60,6 +60,12 @@ fn warns(received: &serde_json::Value, words: &[&str]) -> bool {
     texts.any(|text| words.iter().all(|word| text.contains(word)))
 }
 
+fn record_receipt(peer: &str, codec: &str, shown: f64) {
+    let figures = format!("{shown} pictures shown in {SECONDS} s");
+    let direction = "from the peer, in the clear";
+    record([peer, "library", direction, codec, "none", &figures]);
+}
+
 #[test]
 fn jpeg_of_gstreamer_is_shown_by_its_payload_type() {
     let port = free_port();
@@ -68,6 +74,8 @@ fn jpeg_of_gstreamer_is_shown_by_its_payload_type() {
     });
     let shown = number(&received, "frames_shown");
     assert!(shown >= 80.0, "{shown} frames: {received}");
+    let name = version("gst-launch-1.0", "--version");
+    record_receipt(&name, "M-JPEG", shown);
 }
 
 #[test]
@@ -109,6 +117,7 @@ fn h264_of_ffmpeg_is_shown_by_its_description() {
     let received = receive("ffmpeg-h264", port, &["--sdp", file], || ffmpeg("30"));
     let shown = number(&received, "frames_shown");
     assert!(shown >= 80.0, "{shown} frames: {received}");
+    record_receipt(&version("ffmpeg", "-version"), "H.264", shown);
 }
 
 #[test]
@@ -206,6 +215,10 @@ fn reception_reports_of_gstreamer_pace_what_is_sent() {
         gst.wait(10);
         let sent = summary(&json);
         assert_eq!(sent["rate_from"], "reception_reports", "{own_port}: {sent}");
+        let figures = format!("{:.0} kb/s", number(&sent, "throughput_bps") / 1e3);
+        let name = version("gst-launch-1.0", "--version");
+        let (direction, feedback) = ("to the peer, in the clear", "reception reports");
+        record([&name, "library", direction, "M-JPEG", feedback, &figures]);
         assert!(warns(&sent, &["reception reports"]), "{own_port}: {sent}");
     }
 }

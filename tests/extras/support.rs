@@ -159,6 +159,32 @@ pub(crate) fn number(summary: &serde_json::Value, key: &str) -> f64 {
         .unwrap_or_else(|| panic!("`{key}` is no number in {summary}"))
 }
 
+/// The first words of what a program says of its version, such as `ffmpeg version 5.1.9`.
+pub(crate) fn version(program: &str, argument: &str) -> String {
+    let output = Command::new(program).arg(argument).output();
+    let output = output.unwrap_or_else(|e| panic!("{program} must be installed: {e}"));
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let line = said.lines().next().unwrap_or_default();
+    line.split(' ').take(3).collect::<Vec<_>>().join(" ")
+}
+
+/// Leaves a row of the table of peers (`docs/INTEROP.md`), if it is asked for: the peer, its kind, the direction, the codec, the
+/// feedback and the figures.
+pub(crate) fn record(row: [&str; 6]) {
+    let Some(folder) = std::env::var_os("EVENKEEL_INTEROP") else {
+        return;
+    };
+    let keys = ["peer", "kind", "direction", "codec", "feedback", "figures"];
+    let name = format!("{} {}.json", row[0], row[2]).replace('/', "-");
+    let row: serde_json::Map<_, _> = keys
+        .into_iter()
+        .map(String::from)
+        .zip(row.map(Into::into))
+        .collect();
+    let text = serde_json::Value::Object(row).to_string();
+    fs::write(Path::new(&folder).join(name), text).expect("a row of the table of peers");
+}
+
 #[expect(
     clippy::disallowed_methods,
     reason = "real processes take real time to start"

@@ -10,6 +10,8 @@ const room = location.pathname.replace(/\/$/, "");
 let attempt = null;
 
 const CAMERA = { video: { width: { ideal: 640 }, height: { ideal: 480 }, frameRate: { ideal: 30 } }, audio: false };
+/** The most that the camera may take of the network, in bit/s: without it Chromium stops at 1.7 Mb/s, whatever the network carries. */
+const MAX_BITRATE = 8e6;
 /** How long a connection may be interrupted before this end leaves, in milliseconds. */
 const INTERRUPTION = 10_000;
 
@@ -53,7 +55,10 @@ function preferH264(transceiver) {
   const codecs = RTCRtpReceiver.getCapabilities?.("video")?.codecs ?? [];
   const isH264 = ({ mimeType }) => mimeType.toLowerCase() === "video/h264";
   if (codecs.length > 0 && !codecs.some(isH264)) {
-    throw new Failure("This browser has no H.264, which the call needs. Try another browser.");
+    const remedy = navigator.userAgent.includes("Firefox")
+      ? "Firefox downloads it (OpenH264, listed in about:addons under Plugins) soon after its first start. Wait for it, and press Join again, or try another browser."
+      : "Try another browser.";
+    throw new Failure(`This browser has no H.264, which the call needs. ${remedy}`);
   }
   transceiver.setCodecPreferences?.([...codecs.filter(isH264), ...codecs.filter((codec) => !isH264(codec))]);
 }
@@ -90,11 +95,17 @@ function watch(mine) {
       case "failed":
         end(mine, "No way to the other end was found. Both must be in one network, or UDP must pass between them.", true);
         break;
-      case "closed":
-        end(mine, "The other end has ended the call.");
-        break;
     }
   };
+}
+
+/** The servers that help through NATs, by the links of the other end (RFC 9725 §4.6). */
+async function iceServers() {
+  const links = (await ask(`${room}/whip`, "OPTIONS")).headers.get("link") ?? "";
+  const parameter = (text, name) => new RegExp(`; ${name}="((?:[^"\\\\]|\\\\.)*)"`).exec(text)?.[1].replace(/\\(.)/g, "$1");
+  return [...links.matchAll(/<([^>]*)>((?:; [\w-]+="(?:[^"\\]|\\.)*")*)/g)].map(([, urls, parameters]) => ({
+    urls, username: parameter(parameters, "username"), credential: parameter(parameters, "credential"),
+  }));
 }
 
 async function join() {
@@ -115,9 +126,13 @@ async function join() {
     $("own").srcObject = mine.stream;
     $("own").hidden = false;
     say("Joining …");
-    mine.connection = new RTCPeerConnection({ bundlePolicy: "max-bundle" });
+    const servers = await iceServers();
+    if (attempt !== mine) return release(mine);
+    mine.connection = new RTCPeerConnection({ bundlePolicy: "max-bundle", iceServers: servers });
     watch(mine);
-    preferH264(mine.connection.addTransceiver(track, { direction: "sendrecv", streams: [mine.stream] }));
+    preferH264(mine.connection.addTransceiver(track, {
+      direction: "sendrecv", streams: [mine.stream], sendEncodings: [{ maxBitrate: MAX_BITRATE }],
+    }));
     await mine.connection.setLocalDescription();
     const { sdp } = mine.connection.localDescription;
     mine.ufrag = /^a=ice-ufrag:(.*?)\r?$/m.exec(sdp)?.[1] ?? "";
@@ -129,6 +144,9 @@ async function join() {
     const text = await answer.text();
     if (attempt !== mine) return release(mine);
     await mine.connection.setRemoteDescription({ type: "answer", sdp: text });
+    // The connection itself says nothing of a goodbye (close_notify).
+    const { transport } = mine.connection.getSenders()[0];
+    transport.onstatechange = () => transport.state === "closed" && end(mine, "The other end has ended the call.");
     for (const candidate of mine.candidates.splice(0)) trickle(mine, candidate);
   } catch (error) {
     const text = error instanceof Failure ? error.message : `This browser cannot join: ${error.message}`;

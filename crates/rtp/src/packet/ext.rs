@@ -200,6 +200,34 @@ impl TransportSequence {
     }
 }
 
+/// The `playout-delay` element: the least and the largest delay from capture to display that a sender wants of a receiver.
+///
+/// libwebrtc documents it (docs/native-code/rtp-hdrext/playout-delay).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlayoutDelay {
+    /// The least delay, at most 40.95 s; a receiver of libwebrtc has no jitter buffer if it is 0.
+    pub min: Duration,
+    /// The largest delay, within the same bound.
+    pub max: Duration,
+}
+
+impl PlayoutDelay {
+    /// The URI that SDP maps to an identifier.
+    pub const URI: &'static str = "http://www.webrtc.org/experiments/rtp-hdrext/playout-delay";
+    /// The length of the data in bytes.
+    pub const LEN: usize = 3;
+    const UNIT_MILLIS: u128 = 10;
+    const MAX_UNITS: u128 = (1 << 12) - 1;
+
+    /// Returns the data of the element.
+    pub fn to_bytes(self) -> [u8; Self::LEN] {
+        let [min, max] = [self.min, self.max]
+            .map(|delay| (delay.as_millis() / Self::UNIT_MILLIS).min(Self::MAX_UNITS) as u32);
+        let [_, bytes @ ..] = (min << 12 | max).to_be_bytes();
+        bytes
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -226,6 +254,14 @@ mod tests {
             [(1, &[][..]), (2, &[9]), (3, &[4, 5, 6, 7])]
         );
         assert_eq!(collect(0xabcd, &one), []);
+    }
+
+    #[test]
+    fn playout_delay_has_twelve_bits_a_bound() {
+        for (min, max, data) in [(10, 150, [0, 0x10, 15]), (0, 50_000, [0, 0x0f, 0xff])] {
+            let [min, max] = [min, max].map(Duration::from_millis);
+            assert_eq!(PlayoutDelay { min, max }.to_bytes(), data);
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use tfrc::units::{Bytes, Rate};
 use tfrc::{ReceiverConfig, SenderConfig, TfrcConfigError};
 
 use crate::ntp::NtpTime;
-use crate::packet::ext::{RttSendTs, TransportSequence};
+use crate::packet::ext::{PlayoutDelay, RttSendTs, TransportSequence};
 use crate::packet::rtcp::FeedbackMode;
 
 /// The configuration of one end of an RTP session: its name, its peer, and the media that it sends and receives.
@@ -125,7 +125,10 @@ impl Config {
                 default
             };
         }
+        let others = [self.extension_id, Some(self.transport_sequence_id)];
         if let Some(send) = &mut self.send {
+            let is_free = |id: u8| matches!(id, 1..=14) && !others.contains(&Some(id));
+            send.playout_delay = send.playout_delay.filter(|(id, _)| is_free(*id));
             send.payload_type = clamp_payload_type(send.payload_type);
             // RFC 8888 reports name packets by the numbers of one source.
             if send.feedback == FeedbackMode::Ccfb && send.repair.is_some() {
@@ -208,6 +211,9 @@ pub struct SendConfig {
     /// number, by which TFRC counts both sources as one. Reports that name packets by the numbers of one source
     /// (`ccfb`, `sack`) have no room for a second source: with them this counts as `None`.
     pub repair: Option<RepairConfig>,
+    /// The delay that each packet asks of the receiver, with the identifier of the extension, 1 to 14 and no other's; another
+    /// identifier counts as `None`.
+    pub playout_delay: Option<(u8, PlayoutDelay)>,
     /// The time without feedback, or without the reports that replace it, after which media stops.
     pub give_up: Duration,
 }
@@ -230,6 +236,7 @@ impl SendConfig {
             fallback: false,
             circuit_breakers: true,
             repair: None,
+            playout_delay: None,
             give_up: Duration::from_secs(30),
         }
     }

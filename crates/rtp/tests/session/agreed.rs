@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::pair::{End, PACKET, PAYLOAD_TYPE, Pair, Sent, secs};
 use crate::real_peers::plain;
+use evenkeel_rtp::packet::ext::PlayoutDelay;
 use evenkeel_rtp::packet::rtcp::{Packet, Packets};
 use evenkeel_rtp::packet::rtp::RtpPacket;
 use evenkeel_rtp::session::{FeedbackMode, ReceiveConfig, SendConfig};
@@ -36,10 +37,21 @@ fn silent_receiver_sends_reception_reports_alone() {
 
 #[test]
 fn media_has_no_extension_that_was_not_agreed() {
-    for (feedback, expected) in [(FeedbackMode::Ccfb, 0), (FeedbackMode::Twcc, 1)] {
+    let asked = PlayoutDelay {
+        min: Duration::ZERO,
+        max: Duration::from_millis(150),
+    };
+    for (feedback, playout_delay, expected) in [
+        (FeedbackMode::Ccfb, None, 0),
+        (FeedbackMode::Ccfb, Some((3, asked)), 1),
+        (FeedbackMode::Twcc, None, 1),
+        // The identifier of the transport-wide number.
+        (FeedbackMode::Twcc, Some((2, asked)), 1),
+    ] {
         let mut sender = End::A.sender(1);
         sender.send = Some(SendConfig {
             feedback,
+            playout_delay,
             ..SendConfig::new(PAYLOAD_TYPE)
         });
         let mut receiver = End::B.receiver(2);

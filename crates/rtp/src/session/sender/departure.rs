@@ -1,14 +1,12 @@
 //! Departures of media: when the next packet may leave, and its content.
 
-use std::ops::Range;
-
 use tfrc::Ecn;
 use tfrc::time::Instant;
 
 use super::not_sent::NotSent;
 use super::outbound::Outbound;
 use crate::endpoint::Transmit;
-use crate::packet::ext::{Element, RttSendTs, TransportSequence};
+use crate::packet::ext::{Element, PlayoutDelay, RttSendTs, TransportSequence};
 use crate::packet::rtp::{HEADER_LEN, RtpHeader};
 use crate::session::config::clamp_payload_type;
 use crate::session::media::MediaInfo;
@@ -159,19 +157,24 @@ impl Session {
         let outbound = self.outbound.as_ref().ok_or(NotSent::ReceivesOnly)?;
         let timing = RttSendTs::new(outbound.rtt(), now.as_micros() as u32).to_bytes();
         let transport = outbound.transport().to_bytes();
-        let elements = [
-            Element {
-                id: self.config.extension_id.unwrap_or_default(),
-                data: &timing,
-            },
-            Element {
-                id: self.config.transport_sequence_id,
-                data: &transport,
-            },
-        ];
-        let elements = &elements[outbound.elements()];
+        let playout_delay = outbound.config.playout_delay;
+        let playout = playout_delay.map(|(id, delay)| (id, delay.to_bytes()));
+        let mut elements = [Element { id: 0, data: &[] }; 3];
+        let mut count = 0;
+        for (id, data) in [
+            self.config.extension_id.map(|id| (id, &timing[..])),
+            (outbound.numbering.has_transport())
+                .then_some((self.config.transport_sequence_id, &transport[..])),
+            playout.as_ref().map(|(id, data)| (*id, &data[..])),
+        ]
+        .into_iter()
+        .flatten()
+        {
+            elements[count] = Element { id, data };
+            count += 1;
+        }
         let headers = header
-            .emit_for(csrc, elements, buf)
+            .emit_for(csrc, &elements[..count], buf)
             .ok_or(NotSent::BufferTooShort)?;
         let len = headers + payload.len();
         buf.get_mut(headers..len)
@@ -206,16 +209,15 @@ impl Session {
 }
 
 impl Outbound {
-    /// Returns the header extension elements that a packet has, of `rtt-sendts` and the transport-wide number.
-    pub(in crate::session) fn elements(&self) -> Range<usize> {
-        usize::from(!self.has_timing)..1 + usize::from(self.numbering.has_transport())
-    }
-
     /// Returns the length of a media packet before its payload: the fixed header and the extension.
     pub(in crate::session) fn headers_len(&self) -> usize {
         let transport = usize::from(self.numbering.has_transport()) * (1 + TransportSequence::LEN);
         let timing = usize::from(self.has_timing) * (1 + RttSendTs::LEN);
-        match timing + transport {
+        let playout = self
+            .config
+            .playout_delay
+            .map_or(0, |_| 1 + PlayoutDelay::LEN);
+        match timing + transport + playout {
             0 => HEADER_LEN,
             elements => HEADER_LEN + (4 + elements).next_multiple_of(4),
         }

@@ -21,7 +21,7 @@ pub use h264::{PictureFormat, ProfileLevelId};
 pub use offer::Offer;
 
 use super::{Direction, SdpError};
-use crate::packet::ext::TransportSequence;
+use crate::packet::ext::{PlayoutDelay, TransportSequence};
 use crate::packet::rtcp::FeedbackMode;
 
 /// The longest offer or answer that is read, in bytes: a browser with ten codecs writes 8 KiB.
@@ -135,6 +135,8 @@ pub struct NegotiatedVideo {
     pub feedback: Option<FeedbackMode>,
     /// The identifier of the transport-wide sequence number, if it is sent.
     pub transport_sequence_id: Option<u8>,
+    /// The identifier of the playout delay in what this end sends, if the peer reads one.
+    pub playout_delay_id: Option<u8>,
     /// Keyframes may be requested by PLI or FIR.
     pub keyframe_requests: bool,
     /// RTCP may be of reduced size (RFC 5506).
@@ -177,6 +179,7 @@ struct MediaSection {
     setup: Option<DtlsSetup>,
     candidates: Vec<String>,
     transport_sequence_id: Option<u8>,
+    playout_delay_id: Option<u8>,
 }
 
 /// One payload type.
@@ -314,6 +317,7 @@ fn negotiated(
         transport_sequence_id: section
             .transport_sequence_id
             .filter(|_| feedback == Some(FeedbackMode::Twcc)),
+        playout_delay_id: section.playout_delay_id.filter(|_| sends),
         keyframe_requests: format.feedback.pli || format.feedback.fir,
         reduced_size: section.reduced_size,
         peer_level: format.h264.profile_level_id,

@@ -34,6 +34,7 @@ impl Offer {
             receives: local.receives,
             feedback: Some(FeedbackMode::Twcc),
             transport_sequence_id: Some(TransportSequence::DEFAULT_ID),
+            playout_delay_id: None,
             keyframe_requests: true,
             reduced_size: true,
             peer_level: level.unwrap_or(ProfileLevelId::CONSTRAINED_BASELINE),

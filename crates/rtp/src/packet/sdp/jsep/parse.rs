@@ -5,7 +5,8 @@ use std::str::FromStr;
 use super::h264::H264Parameters;
 use super::{
     Direction, DtlsSetup, FeedbackTypes, IcePassword, MAX_CANDIDATES, MAX_SECTIONS,
-    MAX_SESSION_LEN, MediaFormat, MediaSection, RemoteDescription, SdpError, TransportSequence,
+    MAX_SESSION_LEN, MediaFormat, MediaSection, PlayoutDelay, RemoteDescription, SdpError,
+    TransportSequence,
 };
 use crate::packet::sdp::parse::is_payload_type;
 
@@ -182,8 +183,11 @@ impl SessionParser {
             "extmap" => {
                 // Identifiers above 14 exist only in the two-byte form (RFC 8285 §4.2).
                 let id = of.split('/').next().and_then(number);
-                if what.split_ascii_whitespace().next() == Some(TransportSequence::URI) {
-                    self.present().transport_sequence_id = id.filter(|id| matches!(id, 1..=14));
+                let id = id.filter(|id| matches!(id, 1..=14));
+                match what.split_ascii_whitespace().next() {
+                    Some(TransportSequence::URI) => self.present().transport_sequence_id = id,
+                    Some(PlayoutDelay::URI) => self.present().playout_delay_id = id,
+                    _ => {}
                 }
             }
             _ => return self.transport(name, value),

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{
     Direction, DtlsSetup, FeedbackTypes, LocalDescription, MediaFormat, MediaSection,
-    NegotiatedVideo, ProfileLevelId, TransportSequence,
+    NegotiatedVideo, PlayoutDelay, ProfileLevelId, TransportSequence,
 };
 use crate::packet::rtcp::FeedbackMode;
 
@@ -121,6 +121,9 @@ impl fmt::Display for VideoSection<'_> {
         }
         if let Some(id) = video.transport_sequence_id {
             write!(f, "a=extmap:{id} {}\r\n", TransportSequence::URI)?;
+        }
+        if let Some(id) = video.playout_delay_id {
+            write!(f, "a=extmap:{id}/sendonly {}\r\n", PlayoutDelay::URI)?;
         }
         if video.sends {
             let ssrc = self.local.ssrc;

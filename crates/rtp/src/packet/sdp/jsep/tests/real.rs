@@ -88,7 +88,10 @@ fn offers_of_five_programs_are_answered() {
         assert!(text.lines().any(|line| line == row.direction), "{text}");
         assert!(text.contains("a=setup:passive") && !text.contains("simulcast"));
         let extensions = text.lines().filter(|line| line.starts_with("a=extmap"));
-        assert_eq!(extensions.count(), usize::from(row.extension.is_some()));
+        let is_playout_read = row.offer == CHROMIUM || row.offer == FIREFOX;
+        assert_eq!(video.playout_delay_id.is_some(), is_playout_read);
+        let expected = usize::from(row.extension.is_some()) + usize::from(is_playout_read);
+        assert_eq!(extensions.count(), expected, "{text}");
     }
 }
 
