@@ -13,6 +13,9 @@ use super::web_session::{Trickled, WebPeer, WebSession};
 /// The most events that wait for the monitor. Each needs a packet of the authenticated peer.
 const MAX_EVENTS: usize = 64;
 
+/// The most addresses of this end that are kept; the latest replaces the first, as servers report a NAT's new ports.
+const MAX_GATHERED: usize = 16;
+
 /// Makes the call anew for each connection: its timers begin when the peer is there.
 pub(crate) type MakeCall = Box<dyn FnMut(Instant) -> Call + Send>;
 
@@ -271,6 +274,9 @@ impl Connection {
                     }
                 }
                 SecureEvent::LocalCandidate(ref found) if !self.gathered.contains(found) => {
+                    if self.gathered.len() == MAX_GATHERED {
+                        self.gathered.remove(0);
+                    }
                     self.gathered.push(found.clone());
                 }
                 _ => {}

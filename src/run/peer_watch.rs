@@ -166,7 +166,10 @@ impl PeerWatch {
                 Some(PeerLine::Lost(Failure::runtime(line)))
             }
             SecureEvent::LocalCandidate(candidate) => {
-                self.candidates.insert(0, candidate);
+                // What was found is reported again to each browser that joins.
+                if !self.candidates.contains(&candidate) {
+                    self.candidates.insert(0, candidate);
+                }
                 None
             }
             SecureEvent::Gathered => {

@@ -44,7 +44,7 @@ export async function call(address, ...more) {
   const said = { text: "" };
   program.stdout.on("data", (chunk) => { said.text += chunk; });
   const link = () => /^(https?:\/\/\S+)#(\w+)$/m.exec(said.text);
-  await until("the link is printed", 15, () => link() !== null);
+  await until("all addresses are printed", 15, () => link() !== null && said.text.includes("bearer token"));
   const [, room, token] = link();
   const sample = async () => (await fetch(`http://127.0.0.1:${port}/api/sample`)).json();
   const stop = () => new Promise((done) => { program.once("exit", done); program.kill("SIGINT"); });

@@ -147,7 +147,9 @@ try {
       `${received.freezeCount} freezes; p95 ${at(0.95)} ms from last packet to display` });
   assert.ok(to >= 0.9, "to the browser, at least .9 of the link");
   assert.ok(seconds.slice(0, START.to).some(([to]) => to >= 0.9), `within ${START.to} s`);
-  assert.ok(from >= 0.85, "from the browser, at least .85 of the link");
+  // After its first overload GCC falls to .65 and grows by some .01 a second, which a minute outlasts and 20 s do not.
+  const leastFrom = SECONDS >= 60 ? 0.85 : 0.7;
+  assert.ok(from >= leastFrom, `from the browser, at least ${leastFrom} of the link`);
   assert.ok(received.totalFreezesDuration <= 0.3, "no freeze of more than 300 ms");
   console.log("ok    both directions use the link");
 } finally {

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::support::{Running, Scratch, evenkeel, number, record, wait_for_file};
+use crate::support::{Running, Scratch, evenkeel, number, record, summary, wait_for_file};
 
 const PACKAGE: &str = "aiortc==1.16.0";
 
@@ -34,8 +34,9 @@ fn aiortc_is_in_a_call_and_plays_one() {
     let python = install();
     let mut call = evenkeel(&["call", "--web", "127.0.0.1:0", "--size", "320x240"]);
     let scratch = Scratch::new("aiortc");
-    let log = scratch.file("log");
-    call.args(["--headless", "--seconds", "90"])
+    let [log, json] = ["log", "json"].map(|name| scratch.file(name));
+    call.args(["--headless", "--seconds", "90", "--warmup", "0", "--json"])
+        .arg(&json)
         .stdout(fs::File::create(&log).expect("a file"));
     let mut call = Running::start(&mut call);
     wait_for_file(&log);
@@ -63,4 +64,7 @@ fn aiortc_is_in_a_call_and_plays_one() {
     }
     call.signal("INT");
     call.wait(10);
+    // What it published was shown here.
+    let summary = summary(&json);
+    assert!(number(&summary, "frames_shown") > 50.0, "{summary:#}");
 }
