@@ -88,6 +88,7 @@ impl MediaServer {
         let identity = Identity::generate(UNIX_EPOCH + clock.unix_time(clock.now()));
         let identity = identity.map_err(Failure::runtime)?;
         let candidates = meeting::candidates(socket.local_address())?;
+        let servers = meeting::servers(args, socket)?;
         let credentials = draw_credentials().map_err(Failure::runtime)?;
         // The offer names the source.
         session.ssrc = Some(getrandom::u32().map_err(Failure::runtime)?);
@@ -99,6 +100,7 @@ impl MediaServer {
             },
             fingerprint: identity.fingerprint().to_string(),
             candidates: candidates.iter().map(written).collect(),
+            trickles: !servers.is_empty(),
             ssrc: session.ssrc.unwrap_or_default(),
             sends: sends.map(|format| PictureFormat {
                 width: format.width,
@@ -129,7 +131,7 @@ impl MediaServer {
         wiring::follow_negotiated(session, &video);
         let config = SecureConfig {
             candidates,
-            servers: meeting::servers(args, socket)?,
+            servers,
             credentials,
             peer_credentials: IceCreds {
                 ufrag: peer.credentials.ufrag,

@@ -96,6 +96,7 @@ impl BrowserCalls {
                 .chain(gathered)
                 .map(written)
                 .collect(),
+            trickles: false,
             ssrc: (seed >> 32) as u32,
             sends: Some(PictureFormat {
                 width,

@@ -40,8 +40,13 @@ impl Answer {
         let (index, section) = offer.video()?;
         let (sends, receives) = directions(section, local)?;
         let format = choose(section, local, sends)?;
-        let bundled = offer.bundled(index);
-        let setup = bundled
+        if offer.ice_lite {
+            let remedy = "offer full ICE: this end awaits the checks of the end that offers";
+            return Err(section.invalid("ICE", "a=ice-lite", remedy));
+        }
+        let mut accepted = offer.bundled(index);
+        accepted.retain(|&place| place == index || opus(&offer.sections[place]).is_some());
+        let setup = accepted
             .iter()
             .find_map(|&index| offer.sections[index].setup);
         if !matches!(setup, Some(DtlsSetup::ActPass | DtlsSetup::Active)) {
@@ -49,7 +54,7 @@ impl Answer {
             let remedy = "write a=setup:actpass: this end awaits the DTLS handshake";
             return Err(section.invalid("setup", value, remedy));
         }
-        let peer = offer.transport(&bundled, DtlsSetup::Active)?;
+        let peer = offer.transport(&accepted, DtlsSetup::Active)?;
         let video = negotiated(section, format, sends, receives);
         let lines = VideoSection {
             local,
@@ -60,10 +65,9 @@ impl Answer {
             level_asymmetry: format.h264.level_asymmetry,
             feedback: format.feedback,
         };
-        let mut accepted = Vec::new();
         let mut body = String::new();
         for (place, other) in offer.sections.iter().enumerate() {
-            let audio = opus(other).filter(|_| bundled.contains(&place));
+            let audio = opus(other).filter(|_| accepted.contains(&place));
             if place == index {
                 body.push_str(&lines.to_string());
             } else if let Some(format) = audio {
@@ -76,9 +80,7 @@ impl Answer {
                 body.push_str(&audio.to_string());
             } else {
                 body.push_str(&RefusedSection(other).to_string());
-                continue;
             }
-            accepted.push(place);
         }
         let session = SessionLines {
             session_id: local.session_id,
@@ -133,23 +135,24 @@ fn choose<'a>(
     let usable = formats.filter(|format| format.is_h264() && format.h264.has_fragments);
     let mut usable =
         usable.filter_map(|format| Some((format.h264.profile_level_id.profile()?, format)));
-    let fits = |format: &MediaFormat| {
-        let picture = local.sends.filter(|_| sends);
-        picture.is_none_or(|picture| peer_level(format).admits(picture))
-    };
-    let fitting = usable.clone().filter(|(_, format)| fits(format));
+    let fitting = usable.clone();
+    let fitting = fitting.filter(|(_, format)| format.admits_pictures(local, sends));
     if let Some((_, format)) = fitting.min_by_key(|(profile, _)| *profile) {
         return Ok(format);
     }
     if let Some((_, format)) = usable.next_back() {
-        let level = format.h264.profile_level_id.to_string();
-        let remedy = "decode a higher level, or let this end send smaller pictures";
-        return Err(section.invalid("profile-level-id", &level, remedy));
+        return Err(level_too_low(section, format));
     }
     let encodings = section.formats.iter().map(|format| &*format.encoding);
     let encodings: Vec<_> = encodings.filter(|name| !name.is_empty()).collect();
     let remedy = "offer H264 with packetization-mode=1 of a baseline, main or high profile";
     Err(section.invalid("encoding", &encodings.join(" "), remedy))
+}
+
+pub(super) fn level_too_low(section: &MediaSection, format: &MediaFormat) -> SdpError {
+    let level = format.h264.profile_level_id.to_string();
+    let remedy = "decode a higher level, or let this end send smaller pictures";
+    section.invalid("profile-level-id", &level, remedy)
 }
 
 /// Returns the level at which this end sends: without asymmetry both directions have the same.
@@ -180,6 +183,12 @@ fn opus(section: &MediaSection) -> Option<&MediaFormat> {
 }
 
 impl MediaFormat {
+    /// Returns true if the peer decodes the pictures that this end would send.
+    pub(super) fn admits_pictures(&self, local: &LocalDescription, sends: bool) -> bool {
+        let picture = local.sends.filter(|_| sends);
+        picture.is_none_or(|picture| peer_level(self).admits(picture))
+    }
+
     pub(super) fn is_h264(&self) -> bool {
         self.encoding.eq_ignore_ascii_case("H264") && self.clock_rate == 90_000
     }

@@ -1,6 +1,6 @@
 //! The addresses that a peer finds after its offer (trickle ICE, RFC 8840 §9), as WHIP carries them.
 
-use super::parse::read_ice_text;
+use super::parse::{MAX_CANDIDATE, read_ice_text};
 use super::{IceCredentials, MAX_CANDIDATES, MAX_SESSION_LEN, SdpError};
 
 /// A part of a description: further candidates, or new credentials where ICE restarts.
@@ -29,13 +29,16 @@ impl IceFragment {
             let (name, value) = attribute.split_once(':').unwrap_or((attribute, ""));
             let read = |least| {
                 let remedy = "write letters, digits, + and /, as in the offer";
-                let refused = || SdpError::line(index + 1, "ICE credentials", "", remedy);
+                let given = || format!("of {} bytes", value.len());
+                let refused = || SdpError::line(index + 1, "ICE credentials", &given(), remedy);
                 read_ice_text(value, least).ok_or_else(refused)
             };
             match name {
                 "ice-ufrag" => ufrag = Some(read(4)?),
                 "ice-pwd" => password = Some(read(22)?),
-                "candidate" if candidates.len() < MAX_CANDIDATES => {
+                "candidate"
+                    if candidates.len() < MAX_CANDIDATES && value.len() <= MAX_CANDIDATE =>
+                {
                     candidates.push(value.to_owned());
                 }
                 _ => {}

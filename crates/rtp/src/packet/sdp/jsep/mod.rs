@@ -96,6 +96,8 @@ pub struct LocalDescription {
     pub fingerprint: String,
     /// The addresses of this end, each as in `a=candidate:` without these words (RFC 8839 §5.1).
     pub candidates: Vec<String>,
+    /// True if further addresses follow the description ([`IceFragment`], RFC 8838 §13).
+    pub trickles: bool,
     /// The synchronisation source of the video that this end sends.
     pub ssrc: u32,
     /// The pictures that this end would send; `None` if it only receives.
@@ -260,7 +262,8 @@ impl RemoteDescription {
         Ok((index, video))
     }
 
-    /// Returns the sections that share the transport of this one, itself among them.
+    /// Returns the open sections that share the transport of this one, itself among them, in the order of their group: the
+    /// first has the transport (RFC 9143 §7.2.1).
     fn bundled(&self, index: usize) -> Vec<usize> {
         let mid = self.sections[index].mid.as_ref();
         let mut bundles = self.bundles.iter();
@@ -268,14 +271,15 @@ impl RemoteDescription {
         let Some(bundle) = bundle else {
             return vec![index];
         };
-        let sections = self.sections.iter().enumerate();
-        let shares = |mid: &String| bundle.contains(mid);
-        let bundled = sections.filter(|(_, section)| section.mid.as_ref().is_some_and(shares));
-        bundled.map(|(index, _)| index).collect()
+        let place = |mid: &String| {
+            let mut sections = self.sections.iter();
+            sections.position(|section| section.mid.as_ref() == Some(mid) && section.is_open())
+        };
+        bundle.iter().filter_map(place).collect()
     }
 
-    /// Returns the transport of a group of sections, of which any may state a part (RFC 9143 §7.1.3). `own` is this end's part in
-    /// the handshake as far as this end has chosen it.
+    /// Returns the transport of a group of sections, of which any may state a part (RFC 9143 §7.1.3). `setup` is the
+    /// peer's part in the handshake.
     fn transport(&self, bundled: &[usize], setup: DtlsSetup) -> Result<PeerTransport, SdpError> {
         let sections = || bundled.iter().map(|&index| &self.sections[index]);
         let ufrag = sections().find_map(|section| section.ufrag.clone());

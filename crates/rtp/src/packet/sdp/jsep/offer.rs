@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::answer::directions;
+use super::answer::{directions, level_too_low};
 use super::h264::ProfileLevelId;
 use super::write::{SessionLines, VideoSection};
 use super::{
@@ -56,11 +56,17 @@ impl Offer {
         let mut formats = section.formats.iter();
         let is_offered = |payload_type| payload_type == self.video.payload_type;
         let format = formats.find(|format| is_offered(format.payload_type) && format.is_h264());
-        let format = format.filter(|format| format.h264.profile_level_id.profile().is_some());
+        let format = format.filter(|format| {
+            let is_usable = format.h264.has_fragments || !sends;
+            is_usable && format.h264.profile_level_id.profile().is_some()
+        });
         let format = format.ok_or_else(|| {
-            let remedy = "answer with the payload type and H264, as offered";
+            let remedy = "answer with the payload type, H264 and packetization-mode=1, as offered";
             section.invalid("payload type", &section.first_format, remedy)
         })?;
+        if !format.admits_pictures(&self.local, sends) {
+            return Err(level_too_low(section, format));
+        }
         let bundled = answer.bundled(index);
         let setup = bundled
             .iter()

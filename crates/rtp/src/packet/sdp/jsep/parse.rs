@@ -14,7 +14,7 @@ use crate::packet::sdp::parse::is_payload_type;
 const MAX_MID: usize = 64;
 
 /// The most bytes of a candidate: a name of 255 bytes, and eight attributes.
-const MAX_CANDIDATE: usize = 512;
+pub(super) const MAX_CANDIDATE: usize = 512;
 
 impl RemoteDescription {
     /// Reads an offer or an answer.
@@ -244,7 +244,7 @@ impl SessionParser {
     fn mid(&mut self, value: &str) -> Result<(), SdpError> {
         let is_taken = |section: &MediaSection| section.mid.as_deref() == Some(value);
         if !is_token(value) || value.len() > MAX_MID || self.sections.iter().any(is_taken) {
-            let remedy = "name each section by another word of letters and digits";
+            let remedy = "give each section its own name of letters and digits, 64 at most";
             return Err(self.invalid("mid", value, remedy));
         }
         if let Some(section) = &mut self.section {

@@ -42,6 +42,7 @@ impl fmt::Display for TransportLines<'_> {
             credentials,
             fingerprint,
             candidates,
+            trickles,
             ..
         } = self.local;
         write!(f, "a=ice-ufrag:{}\r\n", credentials.ufrag)?;
@@ -50,6 +51,9 @@ impl fmt::Display for TransportLines<'_> {
         write!(f, "a=setup:{}\r\n", self.setup.name())?;
         for candidate in candidates {
             write!(f, "a=candidate:{candidate}\r\n")?;
+        }
+        if *trickles {
+            return Ok(());
         }
         f.write_str("a=end-of-candidates\r\n")
     }

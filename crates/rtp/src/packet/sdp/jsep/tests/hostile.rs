@@ -61,6 +61,7 @@ fn refusals_name_line_value_and_remedy() {
             "no a=fingerprint of sha-256",
         ),
         row("m=video", "m=image", "no video stream"),
+        row("a=rtcp-mux", "a=ice-lite\na=rtcp-mux", "offer full ICE"),
     ];
     for row in rows {
         let said = refusal(&CHROMIUM.replace(row.from, row.to));

@@ -211,6 +211,54 @@ fn answer_of_a_media_server_is_accepted_or_refused() {
 }
 
 #[test]
+fn answer_that_cannot_be_sent_to_is_refused() {
+    let publish = offer(true, false);
+    let text = answer(&publish.to_string()).text;
+    for (from, to, named) in [
+        (
+            "packetization-mode=1",
+            "packetization-mode=0",
+            "payload type",
+        ),
+        ("a=fmtp:96", "a=x-fmtp:96", "payload type"),
+        (
+            "profile-level-id=42e0",
+            "profile-level-id=42e00a;was=",
+            "profile-level-id",
+        ),
+    ] {
+        let changed = text.replace(from, to);
+        assert_ne!(changed, text, "{from}");
+        let refused = publish.accept(&parsed(&changed));
+        let refused = refused.expect_err("refused").to_string();
+        assert!(refused.contains(named), "{to}: {refused}");
+    }
+}
+
+#[test]
+fn refused_section_has_no_part_in_the_transport() {
+    let offer = CHROMIUM
+        .replacen("a=ice-ufrag:Cx8p", "a=ice-ufrag:Refused0", 1)
+        .replace("opus/48000", "G7221/16000");
+    let Answer { peer, text, .. } = answer(&offer);
+    assert!(text.contains("m=audio 0 ") && text.contains("a=group:BUNDLE 1\r\n"));
+    assert_eq!(peer.credentials.ufrag, "Cx8p");
+}
+
+#[test]
+fn candidates_end_unless_more_follow() {
+    let text = |trickles| {
+        let local = LocalDescription {
+            trickles,
+            ..local()
+        };
+        Offer::new(96, local).to_string()
+    };
+    assert!(text(false).contains("a=end-of-candidates\r\n"));
+    assert!(!text(true).contains("a=end-of-candidates"));
+}
+
+#[test]
 fn fragment_has_candidates_and_new_credentials() {
     let text = "a=ice-ufrag:Cx8p\r\na=ice-pwd:Zk0wHqSxvP7uV2n4bQmR3tYd\r\nm=video 9 UDP/TLS/RTP/SAVPF 109\r\n\
                 a=mid:0\r\na=candidate:1 1 udp 1 192.0.2.1 9 typ host\r\na=end-of-candidates\r\n";
