@@ -45,7 +45,7 @@ fn aiortc_is_in_a_call_and_plays_one() {
     let endpoints = endpoints.expect("the endpoints");
     let words: Vec<_> = endpoints.split_whitespace().collect();
     let token = words.last().expect("a token");
-    for (url, direction) in [(words[1], "both"), (words[3], "to the peer")] {
+    for (url, direction) in [(words[3], "to the peer"), (words[1], "both")] {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/extras/aiortc_peer.py");
         let output = Command::new(&python)
             .arg(script)
@@ -64,7 +64,7 @@ fn aiortc_is_in_a_call_and_plays_one() {
     }
     call.signal("INT");
     call.wait(10);
-    // What it published was shown here.
+    // The summary is of the last session: what aiortc published was shown here.
     let summary = summary(&json);
     assert!(number(&summary, "frames_shown") > 50.0, "{summary:#}");
 }
