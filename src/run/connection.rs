@@ -139,7 +139,13 @@ impl Connection {
 
     /// Begins the session of a browser. Returns false if another browser has one: it goes on.
     pub(crate) fn join(&mut self, now: Instant, peer: WebPeer) -> bool {
-        self.end_silent_session(now);
+        let heard_at = self.endpoint().heard_at;
+        if let Some(session) = &self.session {
+            if !session.gives_way(now, heard_at) {
+                return false;
+            }
+            self.end_session(now, SecureEvent::Closed);
+        }
         let Way::Secure {
             secure,
             make_call,
@@ -149,9 +155,6 @@ impl Connection {
         else {
             return false;
         };
-        if self.session.is_some() {
-            return false;
-        }
         self.session = Some(WebSession::new(now, &peer));
         secure.renew_association(peer.fingerprint);
         secure.restart_ice(now, peer.restart);
@@ -216,12 +219,15 @@ impl Connection {
         }
     }
 
-    /// Returns when a browser that is not heard has left.
+    /// Returns when a browser that is not heard has left. A handshake that has begun ends by itself, and says why.
     fn silence_ends(&self) -> Option<Instant> {
         let session = self.session.as_ref()?;
         let Way::Secure { secure, .. } = &self.way else {
             return None;
         };
+        if secure.is_in_handshake() {
+            return None;
+        }
         Some(session.ends_at(secure.inner().heard_at))
     }
 

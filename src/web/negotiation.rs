@@ -1,6 +1,7 @@
 //! Turns the offer of a browser into an answer, and into the call that both ends then have.
 
 use std::io;
+use std::net::IpAddr;
 
 use evenkeel_codec::Codec;
 use evenkeel_codec::source::Format;
@@ -167,7 +168,17 @@ pub(crate) fn read_candidates(texts: &[String]) -> Vec<Candidate> {
         transport.is_some_and(|name| name.eq_ignore_ascii_case("udp"))
     };
     let read = |text: &String| Candidate::from_sdp_string(&format!("candidate:{text}")).ok();
-    texts.iter().filter(is_udp).filter_map(read).collect()
+    let can_be_sent_to = |candidate: &Candidate| {
+        let address = candidate.addr();
+        let ip = address.ip();
+        address.port() != 0 && !ip.is_unspecified() && !ip.is_multicast() && !is_broadcast(ip)
+    };
+    let candidates = texts.iter().filter(is_udp).filter_map(read);
+    candidates.filter(can_be_sent_to).collect()
+}
+
+fn is_broadcast(ip: IpAddr) -> bool {
+    matches!(ip, IpAddr::V4(ip) if ip.is_broadcast())
 }
 
 #[cfg(test)]
@@ -237,6 +248,10 @@ mod tests {
         let texts = [
             "1 1 udp 2113937151 192.0.2.1 58233 typ host generation 0 network-cost 999",
             "1 1 udp 2113937151 6c8ea7b2.local 58233 typ host",
+            "1 1 udp 2113937151 239.1.2.3 58233 typ host",
+            "1 1 udp 2113937151 255.255.255.255 58233 typ host",
+            "1 1 udp 2113937151 0.0.0.0 58233 typ host",
+            "1 1 udp 2113937151 192.0.2.1 0 typ host",
             "1 1 TCP 2105524479 192.0.2.14 9 typ host tcptype active",
             "",
         ];
