@@ -24,9 +24,17 @@ pub(crate) struct Connection {
     way: Way,
     /// The session of a browser, in a call that browsers join.
     session: Option<WebSession>,
-    /// The addresses of this end that servers reported.
-    gathered: Vec<Candidate>,
+    addresses: LocalAddresses,
     events: VecDeque<SecureEvent>,
+}
+
+/// The addresses of this end as they are now.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LocalAddresses {
+    /// Those of its interfaces.
+    pub(crate) hosts: Vec<Candidate>,
+    /// Those that servers reported.
+    pub(crate) gathered: Vec<Candidate>,
 }
 
 enum Way {
@@ -58,7 +66,7 @@ impl Connection {
         Self {
             way: Way::Plain(Box::new(endpoint)),
             session: None,
-            gathered: Vec::new(),
+            addresses: LocalAddresses::default(),
             events: VecDeque::new(),
         }
     }
@@ -72,6 +80,10 @@ impl Connection {
         endpoint: CallEndpoint,
         make_call: MakeCall,
     ) -> Self {
+        let addresses = LocalAddresses {
+            hosts: config.candidates.clone(),
+            gathered: Vec::new(),
+        };
         let secure = Secure::new(now, zero, config, endpoint);
         let mut connection = Self {
             way: Way::Secure {
@@ -82,7 +94,7 @@ impl Connection {
                 ending: Ending::None,
             },
             session: None,
-            gathered: Vec::new(),
+            addresses,
             events: VecDeque::new(),
         };
         connection.follow(now);
@@ -115,7 +127,10 @@ impl Connection {
 
     /// Looks for the peer from other addresses of this end, whose network changed.
     pub(crate) fn change_addresses(&mut self, now: Instant, candidates: Vec<Candidate>) {
-        self.gathered.clear();
+        self.addresses = LocalAddresses {
+            hosts: candidates.clone(),
+            gathered: Vec::new(),
+        };
         if let Way::Secure { secure, .. } = &mut self.way {
             secure.change_addresses(now, candidates);
         }
@@ -132,9 +147,9 @@ impl Connection {
         self.follow(now);
     }
 
-    /// Returns the addresses of this end that servers reported.
-    pub(crate) fn gathered(&self) -> Vec<Candidate> {
-        self.gathered.clone()
+    /// Returns the addresses of this end.
+    pub(crate) fn local_addresses(&self) -> LocalAddresses {
+        self.addresses.clone()
     }
 
     /// Begins the session of a browser. Returns false if another browser has one: it goes on.
@@ -279,11 +294,13 @@ impl Connection {
                         break;
                     }
                 }
-                SecureEvent::LocalCandidate(ref found) if !self.gathered.contains(found) => {
-                    if self.gathered.len() == MAX_GATHERED {
-                        self.gathered.remove(0);
+                SecureEvent::LocalCandidate(ref found)
+                    if !self.addresses.gathered.contains(found) =>
+                {
+                    if self.addresses.gathered.len() == MAX_GATHERED {
+                        self.addresses.gathered.remove(0);
                     }
-                    self.gathered.push(found.clone());
+                    self.addresses.gathered.push(found.clone());
                 }
                 _ => {}
             }

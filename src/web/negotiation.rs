@@ -21,14 +21,12 @@ use evenkeel_secure::identity::{Fingerprint, FingerprintError};
 use tfrc::time::Duration;
 
 use crate::http::Token;
-use crate::run::WebPeer;
+use crate::run::{LocalAddresses, WebPeer};
 use crate::wiring::{self, Role};
 
 /// What this end needs to answer offers.
 pub(crate) struct BrowserCallsConfig {
     pub(crate) clock: Clock,
-    /// The addresses of this end's socket.
-    pub(crate) candidates: Vec<Candidate>,
     /// The servers that help through NATs, of which browsers are told.
     pub(crate) servers: Vec<IceServer>,
     pub(crate) fingerprint: Fingerprint,
@@ -67,12 +65,11 @@ impl BrowserCalls {
         &self.0.servers
     }
 
-    /// Answers an offer: the text of the answer, and the peer with which a session begins. `gathered` are the addresses of this
-    /// end that servers reported.
+    /// Answers an offer: the text of the answer, and the peer with which a session begins.
     pub(super) fn answer(
         &self,
         offer: &str,
-        gathered: &[Candidate],
+        LocalAddresses { hosts, gathered }: LocalAddresses,
     ) -> Result<(Answer, WebPeer), OfferError> {
         let offer = RemoteDescription::parse(offer).map_err(OfferError::Unreadable)?;
         let id = Token::draw_secret().map_err(OfferError::Random)?;
@@ -90,13 +87,7 @@ impl BrowserCalls {
                 password: credentials.pass.clone(),
             },
             fingerprint: self.0.fingerprint.to_string(),
-            candidates: self
-                .0
-                .candidates
-                .iter()
-                .chain(gathered)
-                .map(written)
-                .collect(),
+            candidates: hosts.iter().chain(&gathered).map(written).collect(),
             trickles: false,
             ssrc: (seed >> 32) as u32,
             sends: Some(PictureFormat {
@@ -113,7 +104,7 @@ impl BrowserCalls {
         let peer = WebPeer {
             id,
             restart: IceRestart {
-                candidates: self.0.candidates.clone(),
+                candidates: hosts,
                 credentials,
                 peer_credentials: IceCreds {
                     ufrag: peer.credentials.ufrag.clone(),
@@ -195,7 +186,6 @@ mod tests {
         let frame_rate = FrameRate::new(25, 1).expect("25 a second");
         BrowserCalls::new(BrowserCallsConfig {
             clock: Clock::start(),
-            candidates: Vec::new(),
             servers: Vec::new(),
             fingerprint: [7; 32].into(),
             format: Format {
@@ -210,7 +200,9 @@ mod tests {
 
     fn session(offer: &str) -> session::Config {
         let calls = calls();
-        let (answer, _) = calls.answer(offer, &[]).expect("an answer");
+        let (answer, _) = calls
+            .answer(offer, LocalAddresses::default())
+            .expect("an answer");
         calls.session(&answer.video, 1, 2)
     }
 
