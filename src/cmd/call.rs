@@ -115,7 +115,6 @@ fn await_browsers(
     };
     let calls = BrowserCalls::new(BrowserCallsConfig {
         clock: run.clock,
-        candidates: encrypted.config.candidates.clone(),
         servers: encrypted.config.servers.clone(),
         fingerprint: encrypted.config.identity.fingerprint(),
         format: video.format,

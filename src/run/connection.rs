@@ -24,9 +24,17 @@ pub(crate) struct Connection {
     way: Way,
     /// The session of a browser, in a call that browsers join.
     session: Option<WebSession>,
-    /// The addresses of this end that servers reported.
-    gathered: Vec<Candidate>,
+    addresses: LocalAddresses,
     events: VecDeque<SecureEvent>,
+}
+
+/// The addresses of this end as they are now.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LocalAddresses {
+    /// Those of its interfaces.
+    pub(crate) hosts: Vec<Candidate>,
+    /// Those that servers reported.
+    pub(crate) gathered: Vec<Candidate>,
 }
 
 enum Way {
@@ -58,7 +66,7 @@ impl Connection {
         Self {
             way: Way::Plain(Box::new(endpoint)),
             session: None,
-            gathered: Vec::new(),
+            addresses: LocalAddresses::default(),
             events: VecDeque::new(),
         }
     }
@@ -72,6 +80,10 @@ impl Connection {
         endpoint: CallEndpoint,
         make_call: MakeCall,
     ) -> Self {
+        let addresses = LocalAddresses {
+            hosts: config.candidates.clone(),
+            gathered: Vec::new(),
+        };
         let secure = Secure::new(now, zero, config, endpoint);
         let mut connection = Self {
             way: Way::Secure {
@@ -82,7 +94,7 @@ impl Connection {
                 ending: Ending::None,
             },
             session: None,
-            gathered: Vec::new(),
+            addresses,
             events: VecDeque::new(),
         };
         connection.follow(now);
@@ -115,7 +127,10 @@ impl Connection {
 
     /// Looks for the peer from other addresses of this end, whose network changed.
     pub(crate) fn change_addresses(&mut self, now: Instant, candidates: Vec<Candidate>) {
-        self.gathered.clear();
+        self.addresses = LocalAddresses {
+            hosts: candidates.clone(),
+            gathered: Vec::new(),
+        };
         if let Way::Secure { secure, .. } = &mut self.way {
             secure.change_addresses(now, candidates);
         }
@@ -132,14 +147,20 @@ impl Connection {
         self.follow(now);
     }
 
-    /// Returns the addresses of this end that servers reported.
-    pub(crate) fn gathered(&self) -> Vec<Candidate> {
-        self.gathered.clone()
+    /// Returns the addresses of this end.
+    pub(crate) fn local_addresses(&self) -> LocalAddresses {
+        self.addresses.clone()
     }
 
     /// Begins the session of a browser. Returns false if another browser has one: it goes on.
     pub(crate) fn join(&mut self, now: Instant, peer: WebPeer) -> bool {
-        self.end_silent_session(now);
+        let heard_at = self.endpoint().heard_at;
+        if let Some(session) = &self.session {
+            if !session.gives_way(now, heard_at) {
+                return false;
+            }
+            self.end_session(now, SecureEvent::Closed);
+        }
         let Way::Secure {
             secure,
             make_call,
@@ -149,9 +170,6 @@ impl Connection {
         else {
             return false;
         };
-        if self.session.is_some() {
-            return false;
-        }
         self.session = Some(WebSession::new(now, &peer));
         secure.renew_association(peer.fingerprint);
         secure.restart_ice(now, peer.restart);
@@ -216,12 +234,15 @@ impl Connection {
         }
     }
 
-    /// Returns when a browser that is not heard has left.
+    /// Returns when a browser that is not heard has left. A handshake that has begun ends by itself, and says why.
     fn silence_ends(&self) -> Option<Instant> {
         let session = self.session.as_ref()?;
         let Way::Secure { secure, .. } = &self.way else {
             return None;
         };
+        if secure.is_in_handshake() {
+            return None;
+        }
         Some(session.ends_at(secure.inner().heard_at))
     }
 
@@ -273,11 +294,13 @@ impl Connection {
                         break;
                     }
                 }
-                SecureEvent::LocalCandidate(ref found) if !self.gathered.contains(found) => {
-                    if self.gathered.len() == MAX_GATHERED {
-                        self.gathered.remove(0);
+                SecureEvent::LocalCandidate(ref found)
+                    if !self.addresses.gathered.contains(found) =>
+                {
+                    if self.addresses.gathered.len() == MAX_GATHERED {
+                        self.addresses.gathered.remove(0);
                     }
-                    self.gathered.push(found.clone());
+                    self.addresses.gathered.push(found.clone());
                 }
                 _ => {}
             }

@@ -38,7 +38,7 @@ use crate::wiring::{self, Stream};
 
 pub(crate) use self::call_endpoint::Hearing;
 pub(crate) use self::call_process::CallProcessConfig;
-pub(crate) use self::connection::Connection;
+pub(crate) use self::connection::{Connection, LocalAddresses};
 pub(crate) use self::monitor::LinkView;
 pub(crate) use self::warning::AwaitedReceiver;
 pub(crate) use self::web_session::{Trickled, WebPeer};

@@ -153,8 +153,11 @@ impl PeerWatch {
                 Some(PeerLine::Encrypted(line.into()))
             }
             SecureEvent::Closed if self.peer == PeerKind::Browser => {
-                self.is_connected = false;
-                let line = "the browser has left; the next one may join";
+                let line = if std::mem::take(&mut self.is_connected) {
+                    "the browser has left; the next one may join"
+                } else {
+                    "a browser did not connect; the next one may join"
+                };
                 Some(PeerLine::Note(line.into()))
             }
             SecureEvent::Failed(error) if self.peer == PeerKind::Browser => {

@@ -8,8 +8,11 @@ use tfrc::time::Instant;
 
 use super::connection::MakeCall;
 
-/// The silence after which a browser has left: its tab was closed, or its network is gone.
+/// The silence after which a browser gives way to another one: its tab may be closed, or its machine suspended.
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The silence after which a browser has left: its consent to receive has expired (RFC 7675 §5.1).
+const CONSENT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A browser whose offer was answered.
 pub(crate) struct WebPeer {
@@ -74,9 +77,18 @@ impl WebSession {
         }
     }
 
+    /// Returns true if another browser may take the place of this one, which was last heard at this time.
+    pub(super) fn gives_way(&self, now: Instant, heard_at: Option<Instant>) -> bool {
+        now >= self.last_sign(heard_at) + SILENCE_TIMEOUT
+    }
+
     /// Returns when the browser has left, if it was last heard at this time.
     pub(super) fn ends_at(&self, heard_at: Option<Instant>) -> Instant {
-        heard_at.map_or(self.since, |at| at.max(self.since)) + SILENCE_TIMEOUT
+        self.last_sign(heard_at) + CONSENT_TIMEOUT
+    }
+
+    fn last_sign(&self, heard_at: Option<Instant>) -> Instant {
+        heard_at.map_or(self.since, |at| at.max(self.since))
     }
 }
 
@@ -118,6 +130,10 @@ mod tests {
         }
     }
 
+    fn is_end(event: &SecureEvent) -> bool {
+        matches!(event, SecureEvent::Closed | SecureEvent::Failed(_))
+    }
+
     #[test]
     fn second_browser_waits_until_the_first_leaves() {
         let mut connection = connection();
@@ -142,10 +158,26 @@ mod tests {
         let almost = now + SILENCE_TIMEOUT - Duration::from_millis(1);
         connection.handle_timeout(almost);
         assert!(!connection.join(almost, peer("next")));
-        connection.handle_timeout(now + SILENCE_TIMEOUT);
+        let now = now + SILENCE_TIMEOUT;
+        connection.handle_timeout(now);
+        assert!(!connection.take_events().iter().any(is_end));
+        assert!(connection.join(now, peer("next")));
         let last = connection.take_events().pop_back();
         assert_eq!(last, Some(SecureEvent::Closed));
-        assert!(connection.join(now + SILENCE_TIMEOUT, peer("next")));
+    }
+
+    #[test]
+    fn browser_that_never_connects_ends() {
+        let mut connection = connection();
+        let now = Instant::from_secs(1);
+        assert!(connection.join(now, peer("silent")));
+        let almost = now + CONSENT_TIMEOUT - Duration::from_millis(1);
+        connection.handle_timeout(almost);
+        assert!(!connection.take_events().iter().any(is_end));
+        connection.handle_timeout(now + CONSENT_TIMEOUT);
+        let last = connection.take_events().pop_back();
+        assert_eq!(last, Some(SecureEvent::Closed));
+        assert!(!connection.leave(now + CONSENT_TIMEOUT, "silent"));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Turns the offer of a browser into an answer, and into the call that both ends then have.
 
 use std::io;
+use std::net::IpAddr;
 
 use evenkeel_codec::Codec;
 use evenkeel_codec::source::Format;
@@ -20,14 +21,12 @@ use evenkeel_secure::identity::{Fingerprint, FingerprintError};
 use tfrc::time::Duration;
 
 use crate::http::Token;
-use crate::run::WebPeer;
+use crate::run::{LocalAddresses, WebPeer};
 use crate::wiring::{self, Role};
 
 /// What this end needs to answer offers.
 pub(crate) struct BrowserCallsConfig {
     pub(crate) clock: Clock,
-    /// The addresses of this end's socket.
-    pub(crate) candidates: Vec<Candidate>,
     /// The servers that help through NATs, of which browsers are told.
     pub(crate) servers: Vec<IceServer>,
     pub(crate) fingerprint: Fingerprint,
@@ -66,12 +65,11 @@ impl BrowserCalls {
         &self.0.servers
     }
 
-    /// Answers an offer: the text of the answer, and the peer with which a session begins. `gathered` are the addresses of this
-    /// end that servers reported.
+    /// Answers an offer: the text of the answer, and the peer with which a session begins.
     pub(super) fn answer(
         &self,
         offer: &str,
-        gathered: &[Candidate],
+        LocalAddresses { hosts, gathered }: LocalAddresses,
     ) -> Result<(Answer, WebPeer), OfferError> {
         let offer = RemoteDescription::parse(offer).map_err(OfferError::Unreadable)?;
         let id = Token::draw_secret().map_err(OfferError::Random)?;
@@ -89,13 +87,7 @@ impl BrowserCalls {
                 password: credentials.pass.clone(),
             },
             fingerprint: self.0.fingerprint.to_string(),
-            candidates: self
-                .0
-                .candidates
-                .iter()
-                .chain(gathered)
-                .map(written)
-                .collect(),
+            candidates: hosts.iter().chain(&gathered).map(written).collect(),
             trickles: false,
             ssrc: (seed >> 32) as u32,
             sends: Some(PictureFormat {
@@ -112,7 +104,7 @@ impl BrowserCalls {
         let peer = WebPeer {
             id,
             restart: IceRestart {
-                candidates: self.0.candidates.clone(),
+                candidates: hosts,
                 credentials,
                 peer_credentials: IceCreds {
                     ufrag: peer.credentials.ufrag.clone(),
@@ -167,7 +159,17 @@ pub(crate) fn read_candidates(texts: &[String]) -> Vec<Candidate> {
         transport.is_some_and(|name| name.eq_ignore_ascii_case("udp"))
     };
     let read = |text: &String| Candidate::from_sdp_string(&format!("candidate:{text}")).ok();
-    texts.iter().filter(is_udp).filter_map(read).collect()
+    let can_be_sent_to = |candidate: &Candidate| {
+        let address = candidate.addr();
+        let ip = address.ip();
+        address.port() != 0 && !ip.is_unspecified() && !ip.is_multicast() && !is_broadcast(ip)
+    };
+    let candidates = texts.iter().filter(is_udp).filter_map(read);
+    candidates.filter(can_be_sent_to).collect()
+}
+
+fn is_broadcast(ip: IpAddr) -> bool {
+    matches!(ip, IpAddr::V4(ip) if ip.is_broadcast())
 }
 
 #[cfg(test)]
@@ -184,7 +186,6 @@ mod tests {
         let frame_rate = FrameRate::new(25, 1).expect("25 a second");
         BrowserCalls::new(BrowserCallsConfig {
             clock: Clock::start(),
-            candidates: Vec::new(),
             servers: Vec::new(),
             fingerprint: [7; 32].into(),
             format: Format {
@@ -199,7 +200,9 @@ mod tests {
 
     fn session(offer: &str) -> session::Config {
         let calls = calls();
-        let (answer, _) = calls.answer(offer, &[]).expect("an answer");
+        let (answer, _) = calls
+            .answer(offer, LocalAddresses::default())
+            .expect("an answer");
         calls.session(&answer.video, 1, 2)
     }
 
@@ -237,6 +240,10 @@ mod tests {
         let texts = [
             "1 1 udp 2113937151 192.0.2.1 58233 typ host generation 0 network-cost 999",
             "1 1 udp 2113937151 6c8ea7b2.local 58233 typ host",
+            "1 1 udp 2113937151 239.1.2.3 58233 typ host",
+            "1 1 udp 2113937151 255.255.255.255 58233 typ host",
+            "1 1 udp 2113937151 0.0.0.0 58233 typ host",
+            "1 1 udp 2113937151 192.0.2.1 0 typ host",
             "1 1 TCP 2105524479 192.0.2.14 9 typ host tcptype active",
             "",
         ];

@@ -145,11 +145,12 @@ async fn offer(
         Ok(text) => text,
         Err(refused) => return *refused,
     };
-    let gathered = shared.ask(|connection| connection.call(|connection, _| connection.gathered()));
-    let Some(gathered) = gathered else {
+    let addresses =
+        shared.ask(|connection| connection.call(|connection, _| connection.local_addresses()));
+    let Some(addresses) = addresses else {
         return over();
     };
-    let (negotiated, peer) = match shared.calls.answer(&text, &gathered) {
+    let (negotiated, peer) = match shared.calls.answer(&text, addresses) {
         Ok(negotiated) => negotiated,
         Err(error) => {
             let status = match error {

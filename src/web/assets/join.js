@@ -13,7 +13,7 @@ const CAMERA = { video: { width: { ideal: 640 }, height: { ideal: 480 }, frameRa
 /** The most that the camera may take of the network, in bit/s: without it Chromium stops at 1.7 Mb/s, whatever the network carries. */
 const MAX_BITRATE = 8e6;
 /** How long a connection may be interrupted before this end leaves, in milliseconds. */
-const INTERRUPTION = 10_000;
+const INTERRUPTION_TIMEOUT_MS = 30_000;
 
 function say(text, isWrong = false) {
   $("words").textContent = text;
@@ -90,7 +90,7 @@ function watch(mine) {
         break;
       case "disconnected":
         say("The connection is interrupted. Waiting for the other end …");
-        mine.timer = setTimeout(() => end(mine, "The other end has gone, or your network is interrupted.", true), INTERRUPTION);
+        mine.timer = setTimeout(() => end(mine, "The other end has gone, or your network is interrupted.", true), INTERRUPTION_TIMEOUT_MS);
         break;
       case "failed":
         end(mine, "No way to the other end was found. Both must be in one network, or UDP must pass between them.", true);

@@ -40,6 +40,11 @@ impl<E: Endpoint> Secure<E> {
         self.path = MediaPath::default();
     }
 
+    /// Returns true while both ends agree on keys.
+    pub const fn is_in_handshake(&self) -> bool {
+        self.dtls.is_some() && self.srtp.is_none()
+    }
+
     /// Tells the peer that this end leaves (RFC 8446 §6.1). What the inner endpoint still wants to send leaves before the call.
     pub fn close(&mut self, now: Instant) {
         if let Some(dtls) = &mut self.dtls {
