@@ -338,7 +338,7 @@ mod tests {
             (
                 "RTP/AVP 26",
                 "RTP/SAVP 26",
-                ["line 6: ", "\"RTP/SAVP\"", "RTP/AVPF"],
+                ["line 6: ", "\"RTP/SAVP\"", "RTP/SAVPF"],
             ),
             (
                 "RTP/AVP 26\na=rtpmap:26 JPEG/90000",

@@ -36,6 +36,7 @@ mod shell;
 mod stop;
 mod tcp;
 mod trace;
+mod turn_carrier;
 mod units;
 mod web;
 mod wiring;
@@ -89,7 +90,7 @@ fn complaint(error: &clap::Error) -> String {
 
 fn dispatch(command: Command) -> Result<(), Failure> {
     if let Some(picture) = command.picture()
-        && picture.codec == CodecChoice::List
+        && picture.codec == Some(CodecChoice::List)
     {
         for codec in Codec::ALL {
             outputs::say(format_args!("{:<6} {}", codec.name(), codec.summary()))?;

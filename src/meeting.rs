@@ -15,9 +15,10 @@ use qrcode::render::unicode::Dense1x2;
 use crate::address::HeardSources;
 use crate::cli::ConnectionArgs;
 use crate::failure::{self, Failure};
-use crate::media_server::Trickle;
+use crate::media_server::{IceServerLink, Trickle};
 use crate::outputs;
 use crate::rendezvous::{MailboxEvent, RendezvousClient};
+use crate::turn_carrier;
 use crate::wiring;
 
 /// The time within which an inviter must answer. A way that carries packets is found in a few round trips; the rest is for a
@@ -115,7 +116,7 @@ impl<'a> Meeting<'a> {
             Self::Join(invitation) => Encrypted::join(invitation, &socket, clock)?,
             _ => Encrypted::invite(purpose, &socket, clock, args.rendezvous.as_ref())?,
         };
-        encrypted.config.servers = servers(args, &socket)?;
+        encrypted.config.servers = servers(args, &socket, clock)?;
         Ok(Some((socket, encrypted)))
     }
 }
@@ -302,20 +303,50 @@ pub(crate) fn bind_for_all(bind: Option<SocketAddr>, option: &str) -> Result<Soc
 }
 
 /// Returns the servers that help through NATs.
-pub(crate) fn servers(args: &ConnectionArgs, socket: &Socket) -> Result<Vec<IceServer>, Failure> {
-    let servers = args.ice_servers.iter();
-    servers.map(|url| server(url, socket)).collect()
+pub(crate) fn servers(
+    args: &ConnectionArgs,
+    socket: &Socket,
+    clock: &Clock,
+) -> Result<Vec<IceServer>, Failure> {
+    let servers = args.ice_servers.iter().map(|url| {
+        let server = IceServer::parse(url, |host, port| resolve(socket, host, port));
+        let server = server.map_err(|error| Failure::usage(format!("--ice-server: {error}")));
+        reach(server?, socket, clock)
+    });
+    servers.collect()
 }
 
-/// Resolves the URL of a server to an address that the socket can send to.
-fn server(url: &str, socket: &Socket) -> Result<IceServer, Failure> {
-    let resolve = |host: &str, port| {
-        let host = host.trim_matches(['[', ']']);
-        let mut found = (host, port).to_socket_addrs().ok()?;
-        found.find(|address| socket.find_route(*address).is_ok())
-    };
-    let wrong = |error| Failure::usage(format!("--ice-server: {error}"));
-    IceServer::parse(url, resolve).map_err(wrong)
+/// Returns the servers that a media server names, except for those that this end cannot use.
+pub(crate) fn servers_of(
+    links: &[IceServerLink],
+    socket: &Socket,
+    clock: &Clock,
+) -> Result<Vec<IceServer>, Failure> {
+    let servers = links.iter().filter_map(|link| {
+        let resolve = |host: &str, port| resolve(socket, host, port);
+        IceServer::with_account(&link.url, link.account.clone(), resolve).ok()
+    });
+    servers.map(|server| reach(server, socket, clock)).collect()
+}
+
+/// Returns the first address of a host that the socket can send to.
+fn resolve(socket: &Socket, host: &str, port: u16) -> Option<SocketAddr> {
+    let host = host.trim_matches(['[', ']']);
+    let mut found = (host, port).to_socket_addrs().ok()?;
+    found.find(|address| socket.find_route(*address).is_ok())
+}
+
+/// Starts what carries datagrams to a server that is to be reached by TCP.
+fn reach(mut server: IceServer, socket: &Socket, clock: &Clock) -> Result<IceServer, Failure> {
+    if let Some(by_tcp) = server.by_stream {
+        let carrier = turn_carrier::start(*clock, by_tcp, socket.local_address());
+        server.address = carrier.map_err(|error| {
+            Failure::runtime(format!(
+                "--ice-server by TCP needs a port of the loopback interface: {error}"
+            ))
+        })?;
+    }
+    Ok(server)
 }
 
 /// Warns that media are not encrypted, unless they stay on this machine.

@@ -103,6 +103,7 @@ fn end([own, peer, server, _]: [SocketAddr; 4]) -> Secure<Deaf> {
         candidates: vec![host(own)],
         servers: vec![IceServer {
             address: server,
+            by_stream: None,
             account: Some(account),
         }],
         credentials: credentials("here"),

@@ -10,7 +10,7 @@ use super::{ConnectionArgs, PictureArgs, RunArgs};
 use crate::units;
 
 /// `evenkeel call`.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Args)]
 #[command(
     after_help = "Example: evenkeel call        prints an invitation; and there: evenkeel call INVITATION"
 )]

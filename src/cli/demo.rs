@@ -12,7 +12,7 @@ use crate::tcp::MAX_FLOWS;
 use crate::units;
 
 /// `evenkeel demo`.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Args)]
 #[command(
     after_help = "Example: evenkeel demo --rate 5M --rtt 20ms --seconds 60 --json out.json\n\
         or: evenkeel demo --trace-link lte.down --rtt 40ms --queue 150kB"

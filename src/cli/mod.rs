@@ -37,7 +37,7 @@ pub(crate) use testbed::{TestbedArgs, TestbedCommand, TestbedLaunchArgs, Testbed
 pub(crate) use vod::{VodArgs, VodCommand, VodPlayArgs, VodRunArgs, VodServeArgs};
 
 /// Live video that shares the network fairly: TFRC (RFC 5348) over RTP, end to end.
-#[derive(Debug, Parser)]
+#[derive(Parser)]
 #[command(version, about, max_term_width = 80, arg_required_else_help = true)]
 #[command(
     after_help = "Example: evenkeel demo        then open http://127.0.0.1:8080 and move the sliders"
@@ -48,8 +48,8 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// One subcommand a file in `cmd/`.
-#[derive(Debug, Subcommand)]
+/// One subcommand a file in `cmd/`. `Debug` is missing on purpose: it would print invitations, tokens and passwords.
+#[derive(Subcommand)]
 pub(crate) enum Command {
     /// Run a whole call on this machine, through a link that the page controls
     Demo(DemoArgs),

@@ -10,10 +10,11 @@ use evenkeel_media::policy::Rules;
 use tfrc::time::Duration;
 use tfrc::units::Rate;
 
+use crate::failure::Failure;
 use crate::units;
 
 /// What to send and how.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Args)]
 #[command(next_help_heading = "Picture")]
 pub(crate) struct PictureArgs {
     /// Take pictures from `presenter`, `scene`, `screen`, `camera` or a file
@@ -33,11 +34,11 @@ pub(crate) struct PictureArgs {
     /// Frames per second; a file keeps its own unless this is given
     #[arg(long, value_name = "FPS", value_parser = units::fps)]
     pub(crate) fps: Option<FrameRate>,
-    /// Code pictures with this codec
+    /// Code pictures with this codec [default: mjpeg, and h264 for browsers and media servers, which have no other]
     ///
     /// `evenkeel demo --codec list` describes each
-    #[arg(long, value_name = "CODEC", default_value = "mjpeg")]
-    pub(crate) codec: CodecChoice,
+    #[arg(long, value_name = "CODEC")]
+    pub(crate) codec: Option<CodecChoice>,
     /// Choose the rules for frame sizes: `evenkeel` or `thesis`
     ///
     /// The rules decide how large a frame may be, and whether it is still sent. `thesis` is there to compare with
@@ -82,9 +83,22 @@ impl PictureArgs {
     /// Returns the codec of a run.
     pub(crate) fn codec(&self) -> Codec {
         match self.codec {
-            CodecChoice::List => Codec::default(),
-            CodecChoice::One(codec) => codec,
+            Some(CodecChoice::One(codec)) => codec,
+            _ => Codec::default(),
         }
+    }
+
+    /// Chooses H.264, the only codec of the peers that `option` is for. Refuses another that the user chose.
+    pub(crate) fn require_h264(&mut self, option: &str) -> Result<(), Failure> {
+        let h264 = CodecChoice::One(Codec::H264);
+        if self.codec.is_some_and(|chosen| chosen != h264) {
+            return Err(Failure::usage(format!(
+                "--codec {}: {option} is for peers that have H.264 alone; leave out --codec",
+                self.codec().name()
+            )));
+        }
+        self.codec = Some(h264);
+        Ok(())
     }
 }
 

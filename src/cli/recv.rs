@@ -7,7 +7,7 @@ use clap::Args;
 use super::{ConnectionArgs, MediaServerArgs, RunArgs};
 
 /// `evenkeel recv`.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Args)]
 #[command(
     after_help = "Example: evenkeel recv --record received.mp4      or: evenkeel recv [::]:5004 --plain"
 )]
@@ -36,7 +36,8 @@ pub(crate) struct RecvArgs {
     pub(crate) from: Option<String>,
     /// Read the sender's description of the stream
     ///
-    /// It has the payload type and the extension numbers
+    /// It has the payload type and the extension numbers, and its profile says if the stream is encrypted. Codecs other than
+    /// mjpeg and h264 need it, as only it has the size of their pictures
     #[arg(long, value_name = "FILE")]
     pub(crate) sdp: Option<PathBuf>,
     /// Write the received pictures here: .mp4, .mkv, .ts or .y4m

@@ -11,7 +11,7 @@ use super::{ConnectionArgs, MediaServerArgs, PictureArgs, RunArgs};
 use crate::units;
 
 /// `evenkeel send`.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Args)]
 #[command(
     after_help = "Example: evenkeel send INVITATION --source clip.mp4     or: evenkeel send 192.0.2.7 --plain"
 )]
@@ -37,7 +37,7 @@ pub(crate) struct SendArgs {
     /// Hops that datagrams to a group may take
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..))]
     pub(crate) ttl: u8,
-    /// Write the session description here before sending
+    /// Write the session description here before sending, for recv --sdp or a program of another maker
     #[arg(long, value_name = "FILE")]
     pub(crate) sdp: Option<PathBuf>,
     /// Send at this rate, on a path that nobody else uses

@@ -2,12 +2,11 @@
 
 use std::net::{Ipv6Addr, SocketAddr};
 
-use evenkeel_codec::Codec;
 use evenkeel_net::Socket;
 use evenkeel_secure::endpoint::PEER;
 use evenkeel_secure::invitation::Purpose;
 
-use crate::cli::{CallArgs, CodecChoice};
+use crate::cli::CallArgs;
 use crate::failure::Failure;
 use crate::inputs;
 use crate::meeting::{self, Encrypted, Meeting};
@@ -29,8 +28,7 @@ pub(crate) fn run(args: &CallArgs) -> Result<(), Failure> {
     let mut run = CallRun::start(&args.run)?;
     let mut picture = args.picture.clone();
     let (other, only) = if let Some(web) = args.web {
-        // The only codec that browsers have, too.
-        picture.codec = CodecChoice::One(Codec::H264);
+        picture.require_h264("--web")?;
         (OtherEnd::Browsers(web), None)
     } else {
         let meeting = Meeting::of(args.peer.as_deref(), args.connection.plain, Purpose::Call)?;
@@ -109,7 +107,7 @@ fn await_browsers(
     let bind = args.bind.unwrap_or((Ipv6Addr::UNSPECIFIED, 0).into());
     let socket = wiring::bind(bind, "--bind")?;
     let mut encrypted = Encrypted::for_browsers(&socket, &run.clock)?;
-    encrypted.config.servers = meeting::servers(&args.connection, &socket)?;
+    encrypted.config.servers = meeting::servers(&args.connection, &socket, &run.clock)?;
     let tls = match (&args.tls_cert, &args.tls_key) {
         (Some(certificate), Some(key)) => Some(TlsIdentity::read(certificate, key)?),
         _ if web.ip().is_loopback() => None,

@@ -5,7 +5,7 @@ use std::net::{Ipv6Addr, SocketAddr};
 use evenkeel_codec::Codec;
 use evenkeel_media::policy::PolicyConfig;
 use evenkeel_media::reassemble::Payload;
-use evenkeel_rtp::packet::sdp::Description;
+use evenkeel_rtp::packet::sdp::{Description, Profile};
 use evenkeel_secure::endpoint::PEER;
 use evenkeel_secure::invitation::{Invitation, Purpose};
 
@@ -37,22 +37,29 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
         None => (None, None),
     };
     let is_group = bind.is_some_and(|bind| bind.ip().is_multicast());
-    let is_plain = args.connection.plain || args.sdp.is_some() || is_group;
+    let described = args.sdp.as_deref().map(description::read).transpose()?;
+    let description = described.as_ref().map(|described| &described.description);
+    let is_encrypted = description.map(|description| description.profile == Profile::Savpf);
+    if is_encrypted == Some(true) && args.connection.plain {
+        return Err(Failure::usage(
+            "--sdp describes an encrypted stream, of UDP/TLS/RTP/SAVPF: leave out --plain",
+        ));
+    }
+    let is_plain =
+        args.connection.plain || is_group || is_encrypted == Some(false) && invitation.is_none();
     let meeting = Meeting::of(invitation, is_plain, purpose)?;
     let mut from = meeting.heard(args.from.as_deref())?;
     let seed = wiring::network_seed(args.seed);
     let server = args
         .whep
         .as_deref()
-        .map(|url| MediaServer::new(ServerProtocol::Whep, url, args.server.token.as_deref()));
+        .map(|url| MediaServer::new(ServerProtocol::Whep, url, &args.server));
     let server = server.transpose()?;
     let codec = match server {
         Some(_) => Codec::H264,
         None => Codec::Mjpeg,
     };
     let mut session = wiring::session("recv", Role::Receives, codec, None, seed, &run.clock);
-    let described = args.sdp.as_deref().map(description::read).transpose()?;
-    let description = described.as_ref().map(|described| &described.description);
     let stream = match &described {
         Some(described) => description::follow(described, &mut session),
         None if server.is_some() => Stream {

@@ -3,10 +3,11 @@
 use std::net::SocketAddr;
 
 use evenkeel_codec::Codec;
+use evenkeel_rtp::packet::sdp::Profile;
 use evenkeel_secure::endpoint::PEER;
-use evenkeel_secure::invitation::Purpose;
+use evenkeel_secure::invitation::{Invitation, Purpose};
 
-use crate::cli::{CodecChoice, SendArgs};
+use crate::cli::SendArgs;
 use crate::description;
 use crate::failure::Failure;
 use crate::inputs;
@@ -21,8 +22,10 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
     let mut run = CallRun::start(&args.run)?;
     let purpose = Purpose::Send;
     let dest = args.dest.as_deref();
-    let is_plain =
-        args.connection.plain || args.sdp.is_some() || dest.is_some_and(wiring::is_group);
+    let names_host = dest.is_some_and(|dest| !Invitation::is_meant_by(dest));
+    let is_plain = args.connection.plain
+        || args.sdp.is_some() && names_host
+        || dest.is_some_and(wiring::is_group);
     let meeting = Meeting::of(dest, is_plain, purpose)?;
     let peer = match meeting {
         Meeting::Plain(_) => wiring::peer_or_group(meeting.address()?)?,
@@ -34,11 +37,11 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
     let server = args
         .whip
         .as_deref()
-        .map(|url| MediaServer::new(ServerProtocol::Whip, url, args.server.token.as_deref()));
+        .map(|url| MediaServer::new(ServerProtocol::Whip, url, &args.server));
     let server = server.transpose()?;
     let mut picture = args.picture.clone();
     if server.is_some() {
-        picture.codec = CodecChoice::One(Codec::H264);
+        picture.require_h264("--whip")?;
     }
     let video = run.video(&picture, &[("--sdp", args.sdp.as_deref())])?;
     let outputs = Outputs::open(&args.run, None)?;
@@ -82,6 +85,9 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
         let deadline = video.policy.deadline;
         let mut description = description::describe(&session, codec, &video.format, peer, deadline);
         description.ttl = args.ttl;
+        if encrypted.is_some() {
+            description.profile = Profile::Savpf;
+        }
         description::write(path, &description)?;
     }
     run.receiver = Some(AwaitedReceiver {

@@ -1,5 +1,6 @@
 //! Publishes to a media server by WHIP (RFC 9725), or plays from one by WHEP.
 
+mod links;
 mod signalling;
 #[cfg(test)]
 mod tests;
@@ -21,11 +22,12 @@ use evenkeel_secure::dtls::Role;
 use evenkeel_secure::endpoint::{IceCreds, SecureConfig};
 use evenkeel_secure::identity::Identity;
 
+pub(crate) use self::links::IceServerLink;
 pub(crate) use self::signalling::ServerProtocol;
-use self::signalling::{SignallingEndpoint, SignallingSession};
+use self::signalling::{ServerAnswer, SignallingEndpoint, SignallingSession};
 pub(crate) use self::trickle::Trickle;
 use self::url::ServerUrl;
-use crate::cli::ConnectionArgs;
+use crate::cli::{ConnectionArgs, MediaServerArgs};
 use crate::failure::{self, Failure};
 use crate::meeting::{self, Encrypted};
 use crate::web::{read_candidates, written};
@@ -45,12 +47,12 @@ impl MediaServer {
     pub(crate) fn new(
         protocol: ServerProtocol,
         url: &str,
-        token: Option<&str>,
+        args: &MediaServerArgs,
     ) -> Result<Self, Failure> {
         let option = protocol.option();
         let wrong = |error| Failure::usage(format!("{option} '{url}': {error}"));
         let url = ServerUrl::parse(url).map_err(wrong)?;
-        let token = token.map(ToOwned::to_owned);
+        let token = args.token.clone();
         let token = token.or_else(|| std::env::var(TOKEN_VARIABLE).ok());
         let token = token.filter(|token| !token.is_empty());
         let is_letter = |byte: u8| byte.is_ascii_graphic();
@@ -62,6 +64,11 @@ impl MediaServer {
                 "--token or {TOKEN_VARIABLE} has a letter that no token has: copy it without spaces"
             )));
         }
+        if args.tls_fingerprint.is_some() && !url.is_secure() {
+            return Err(Failure::usage(format!(
+                "--tls-fingerprint: {option} {url} has no certificate; write https://"
+            )));
+        }
         if token.is_some() && !url.is_secure() && !url.is_local() {
             failure::warn(format_args!(
                 "the token goes to {url} in the clear: anyone on the path can use it; https protects it"
@@ -71,6 +78,7 @@ impl MediaServer {
             protocol,
             url,
             token,
+            fingerprint: args.tls_fingerprint,
         }))
     }
 
@@ -88,7 +96,7 @@ impl MediaServer {
         let identity = Identity::generate(UNIX_EPOCH + clock.unix_time(clock.now()));
         let identity = identity.map_err(Failure::runtime)?;
         let candidates = meeting::candidates(socket.local_address())?;
-        let servers = meeting::servers(args, socket)?;
+        let mut servers = meeting::servers(args, socket, clock)?;
         let credentials = draw_credentials().map_err(Failure::runtime)?;
         // The offer names the source.
         session.ssrc = Some(getrandom::u32().map_err(Failure::runtime)?);
@@ -110,7 +118,11 @@ impl MediaServer {
             receives: sends.is_none(),
         };
         let offer = Offer::new(Codec::H264.payload_type(), local);
-        let (answer, resource) = self
+        let ServerAnswer {
+            text: answer,
+            session: resource,
+            ice_servers,
+        } = self
             .0
             .post(&offer.to_string())
             .map_err(|error| wrong(&error))?;
@@ -129,6 +141,7 @@ impl MediaServer {
             }
         };
         wiring::follow_negotiated(session, &video);
+        servers.extend(meeting::servers_of(&ice_servers, socket, clock)?);
         let config = SecureConfig {
             candidates,
             servers,

@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use evenkeel_rtp::packet::sdp::jsep::MAX_SESSION_LEN;
+use evenkeel_secure::identity::Fingerprint;
 use ureq::http::{Response, StatusCode, header};
 use ureq::{Body, RequestBuilder};
 
+use super::links::{IceServerLink, ice_servers};
 use super::url::{ServerUrl, ServerUrlError};
 use crate::http_client::{agent, reason};
 
@@ -65,6 +67,18 @@ pub(super) struct SignallingEndpoint {
     pub(super) protocol: ServerProtocol,
     pub(super) url: ServerUrl,
     pub(super) token: Option<String>,
+    /// The fingerprint of the server's certificate, if no authority has to know it.
+    pub(super) fingerprint: Option<Fingerprint>,
+}
+
+/// The answer of a media server to an offer.
+pub(super) struct ServerAnswer {
+    /// The answer in SDP.
+    pub(super) text: String,
+    /// The session, if the server named it.
+    pub(super) session: Option<SignallingSession>,
+    /// The servers that help through NATs (RFC 9725 §4.6).
+    pub(super) ice_servers: Vec<IceServerLink>,
 }
 
 /// The session of this end at a media server.
@@ -72,17 +86,15 @@ pub(super) struct SignallingEndpoint {
 pub(super) struct SignallingSession {
     url: ServerUrl,
     token: Option<String>,
+    fingerprint: Option<Fingerprint>,
     /// The tag of the ICE session, if the server gave one.
     etag: Option<String>,
 }
 
 impl SignallingEndpoint {
-    /// Posts an offer; returns the answer, and the session if the server named it.
-    pub(super) fn post(
-        self,
-        offer: &str,
-    ) -> Result<(String, Option<SignallingSession>), SignallingError> {
-        let agent = agent(OFFER_TIMEOUT);
+    /// Posts an offer; returns the answer.
+    pub(super) fn post(self, offer: &str) -> Result<ServerAnswer, SignallingError> {
+        let agent = agent(OFFER_TIMEOUT, self.fingerprint);
         let mut url = self.url;
         for _ in 0..=MAX_REDIRECTIONS {
             let request = agent
@@ -98,10 +110,13 @@ impl SignallingEndpoint {
                     url = url.join(location.unwrap_or_default())?;
                 }
                 StatusCode::CREATED | StatusCode::OK => {
+                    let links = answer.headers().get_all(header::LINK).iter();
+                    let ice_servers = ice_servers(links.filter_map(|link| link.to_str().ok()));
                     let session = location.map(|location| url.join(location)).transpose()?;
                     let session = session.map(|url| SignallingSession {
                         url,
                         token: self.token,
+                        fingerprint: self.fingerprint,
                         etag: etag.map(ToOwned::to_owned),
                     });
                     let body = answer.body_mut().with_config();
@@ -112,7 +127,11 @@ impl SignallingEndpoint {
                         false => Err(SignallingError::NoAnswer(self.protocol.option())),
                     });
                     return match text {
-                        Ok(text) => Ok((text, session)),
+                        Ok(text) => Ok(ServerAnswer {
+                            text,
+                            session,
+                            ice_servers,
+                        }),
                         Err(error) => {
                             session.into_iter().for_each(SignallingSession::end);
                             Err(error)
@@ -129,7 +148,7 @@ impl SignallingEndpoint {
 impl SignallingSession {
     /// Sends further addresses. A server that takes none is left alone (RFC 9725 §4.3).
     pub(super) fn patch(&self, fragment: &str) -> Result<(), SignallingError> {
-        let request = agent(OFFER_TIMEOUT)
+        let request = agent(OFFER_TIMEOUT, self.fingerprint)
             .patch(self.url.to_string())
             .content_type("application/trickle-ice-sdpfrag");
         let request = match &self.etag {
@@ -147,7 +166,7 @@ impl SignallingSession {
 
     /// Ends the session. A server that does not answer finds out by silence.
     pub(super) fn end(self) {
-        let request = agent(DELETE_TIMEOUT).delete(self.url.to_string());
+        let request = agent(DELETE_TIMEOUT, self.fingerprint).delete(self.url.to_string());
         let _ = authorised(request, self.token.as_deref()).call();
     }
 }

@@ -50,8 +50,17 @@ fn answer(status: &str, headers: &str, body: &str) -> String {
     )
 }
 
+fn access(token: &str) -> MediaServerArgs {
+    MediaServerArgs {
+        token: Some(token.into()),
+        tls_fingerprint: None,
+    }
+}
+
 fn endpoint(protocol: ServerProtocol, url: &str) -> SignallingEndpoint {
-    MediaServer::new(protocol, url, Some("secret")).unwrap().0
+    MediaServer::new(protocol, url, &access("secret"))
+        .unwrap()
+        .0
 }
 
 #[test]
@@ -88,9 +97,9 @@ fn offer_follows_redirections_with_its_token() {
     let made = answer("201 Created", "Location: session/7\r\n", "v=0\r\n");
     let ended = answer("200 OK", "", "");
     let (url, requests) = serve(vec![moved("/other/place"), made, ended]);
-    let (text, session) = endpoint(ServerProtocol::Whip, &url).post("v=0").unwrap();
-    assert_eq!(text, "v=0\r\n");
-    session.expect("a session").end();
+    let answered = endpoint(ServerProtocol::Whip, &url).post("v=0").unwrap();
+    assert_eq!(answered.text, "v=0\r\n");
+    answered.session.expect("a session").end();
     for expected in [
         "POST /live/whip HTTP/1.1",
         "POST /other/place HTTP/1.1",
@@ -121,14 +130,14 @@ fn session_without_an_answer_is_ended() {
 
 #[test]
 fn token_and_url_are_checked_at_once() {
-    let new = |url, token| MediaServer::new(ServerProtocol::Whip, url, token);
     for (url, token, named) in [
-        ("host/whip", None, "https://HOST/PATH"),
-        ("https://me:pass@host/whip", None, "--token"),
-        ("https://host/whip", Some("a b"), "without spaces"),
-        ("https://host/whip", Some("a\r\nX: y"), "without spaces"),
+        ("host/whip", "a", "https://HOST/PATH"),
+        ("https://me:pass@host/whip", "a", "--token"),
+        ("https://host/whip", "a b", "without spaces"),
+        ("https://host/whip", "a\r\nX: y", "without spaces"),
     ] {
-        let failure = new(url, token).err().expect("refused");
+        let refused = MediaServer::new(ServerProtocol::Whip, url, &access(token));
+        let failure = refused.err().expect("refused");
         assert_eq!(failure.status(), 2);
         assert!(failure.to_string().contains(named), "{failure}");
     }

@@ -22,8 +22,8 @@ const REQUEST_INTERVAL: Duration = Duration::from_secs(1);
 /// The longest time between two requests to a host that fails.
 const MAX_RETRY_INTERVAL: Duration = Duration::from_secs(30);
 
-/// The most replies that an inviter follows. A joiner has one, and a few more if it begins again.
-const MAX_REPLIES: usize = 8;
+/// The most replies that an inviter follows. A joiner has one, and a few more each time that its network changes.
+const MAX_REPLIES: usize = 64;
 
 /// The most replies of this end that wait to be left.
 const MAX_WAITING: usize = 8;
@@ -71,9 +71,10 @@ impl RendezvousClient {
         let wanted = Arc::new(());
         let state = MailboxThread {
             clock,
-            agent: agent(std::time::Duration::from_secs(
-                READ_TIMEOUT_S + ANSWER_TIMEOUT_S,
-            )),
+            agent: agent(
+                std::time::Duration::from_secs(READ_TIMEOUT_S + ANSWER_TIMEOUT_S),
+                None,
+            ),
             rendezvous: url.to_string(),
             url: format!("{url}{MAILBOX_PATH}{}", mailbox.name()),
             mailbox,

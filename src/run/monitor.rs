@@ -234,6 +234,7 @@ impl Monitor {
             let list = |local| meeting::candidates(local).unwrap_or_default();
             let network = end.network.as_mut();
             if let Some(candidates) = network.and_then(|network| network.poll(now, list)) {
+                peer.change_addresses(&candidates);
                 end.connection
                     .post(|connection, now| connection.change_addresses(now, candidates))
                     .map_err(Failure::runtime)?;
@@ -267,7 +268,6 @@ impl Monitor {
             }
             PeerLine::Encrypted(text) => {
                 failure::say(text);
-                self.config.signalling = None;
                 self.begin(now);
             }
             PeerLine::Warning(text) => failure::warn(text),

@@ -45,6 +45,8 @@ pub(super) struct PeerWatch {
     /// What an end that was invited waits for, until the inviter answers.
     join: Option<Join>,
     is_reply_said: bool,
+    /// True if this end's addresses reach the peer by a rendezvous or a media server.
+    is_signalled: bool,
     /// The number of candidates that the rendezvous or the media server has.
     left: usize,
     words: Option<String>,
@@ -61,6 +63,10 @@ impl PeerWatch {
             has_gathered: false,
             invites: encrypted.invitation.is_some(),
             invitation: encrypted.invitation.take(),
+            is_signalled: encrypted
+                .join
+                .as_ref()
+                .is_some_and(|join| join.is_signalled),
             join: encrypted.join.take(),
             is_reply_said: false,
             left: 0,
@@ -68,6 +74,13 @@ impl PeerWatch {
             peer: encrypted.peer,
             is_connected: false,
         }
+    }
+
+    /// Takes the addresses of this end after its network changed. A router before the peer may let in nobody whose address the peer
+    /// does not know.
+    pub(super) fn change_addresses(&mut self, candidates: &[Candidate]) {
+        self.candidates = candidates.to_vec();
+        self.left = 0;
     }
 
     /// Returns the words that both ends show, once the connection is encrypted.
@@ -112,12 +125,11 @@ impl PeerWatch {
             };
             lines.push(PeerLine::Lost(Failure::runtime(why)));
         }
-        let is_signalled = self.join.as_ref().is_some_and(|join| join.is_signalled);
-        if is_signalled && is_due && self.left < self.candidates.len() {
+        if self.is_signalled && is_due && self.left < self.candidates.len() {
             self.left = self.candidates.len();
             lines.push(PeerLine::Reply(Reply(self.candidates.clone())));
         }
-        let patience = if is_signalled {
+        let patience = if self.is_signalled {
             RENDEZVOUS_TIMEOUT
         } else {
             ANSWER_TIMEOUT

@@ -283,12 +283,13 @@ async fn read_text(headers: &HeaderMap, body: Body, kind: &str) -> Result<String
 
 /// Writes a server for a browser (RFC 9725 §4.6).
 fn server_link(server: &IceServer) -> String {
-    let IceServer { address, account } = server;
+    let address = server.by_stream.unwrap_or(server.address);
+    let transport = server.by_stream.map_or("udp", |_| "tcp");
     let quoted = |text: &str| text.replace('\\', r"\\").replace('"', "\\\"");
-    match account {
+    match &server.account {
         None => format!("<stun:{address}>; rel=\"ice-server\""),
         Some(Account { user, password }) => format!(
-            "<turn:{address}?transport=udp>; rel=\"ice-server\"; username=\"{}\"; credential=\"{}\"; credential-type=\"password\"",
+            "<turn:{address}?transport={transport}>; rel=\"ice-server\"; username=\"{}\"; credential=\"{}\"; credential-type=\"password\"",
             quoted(user),
             quoted(password)
         ),
@@ -332,7 +333,12 @@ mod tests {
                 r#"<turn:192.0.2.1:3478?transport=udp>; rel="ice-server"; username="me"; credential="a\"b\\c"; credential-type="password""#,
             ),
         ] {
-            assert_eq!(server_link(&IceServer { address, account }), expected);
+            let server = IceServer {
+                address,
+                by_stream: None,
+                account,
+            };
+            assert_eq!(server_link(&server), expected);
         }
     }
 }

@@ -78,6 +78,7 @@ fn start(cable: &Cable) -> [End; 2] {
             candidates: vec![candidate.expect("an address of a host")],
             servers: vec![IceServer {
                 address: SocketAddr::from((PUBLIC, 3_478)),
+                by_stream: None,
                 // The end on the right has a STUN server alone.
                 account: (own == 0).then_some(account),
             }],
@@ -219,41 +220,96 @@ fn wait_for_word(path: &Path, beginning: &str) -> String {
     panic!("no {beginning} in {}", path.display());
 }
 
+/// Starts a rendezvous in the middle, and returns its URL.
+fn rendezvous(cable: &Cable, scratch: &Scratch) -> (Running, String) {
+    let host = format!("{}:8088", Ipv4Addr::from(PUBLIC));
+    let listens = scratch.file("rendezvous");
+    let serve = format!("rendezvous --bind {host}");
+    let rendezvous = start_on(cable, "middle", &serve, &listens);
+    wait_for_word(&listens, &host);
+    (rendezvous, format!("http://{host}"))
+}
+
+/// Lets the host on the left invite the one on the right by a rendezvous. Each asks its ICE server, and is to show pictures.
+/// `meanwhile` happens during the call. Returns how many pictures each showed.
+fn call_by_rendezvous(
+    cable: &Cable,
+    scratch: &Scratch,
+    servers: [&str; 2],
+    meanwhile: impl FnOnce(),
+) -> [f64; 2] {
+    let (_rendezvous, url) = rendezvous(cable, scratch);
+    let options = |server: &str, seconds: u32, json: &Path| {
+        let json = json.display();
+        format!(
+            "--ice-server {server} --size 160x120 --headless --warmup 0 --seconds {seconds} --json {json}"
+        )
+    };
+    let [invited_to, joined_to] = ["left.json", "right.json"].map(|name| scratch.file(name));
+    let invites = scratch.file("left");
+    let inviting = format!(
+        "call --rendezvous {url} {}",
+        options(servers[0], 20, &invited_to)
+    );
+    let mut inviter = start_on(cable, "left", &inviting, &invites);
+    let invitation = wait_for_word(&invites, "evenkeel:");
+    let joining = format!("call {invitation} {}", options(servers[1], 12, &joined_to));
+    let mut joiner = start_on(cable, "right", &joining, &scratch.file("right"));
+    meanwhile();
+    assert_eq!(joiner.wait(60).code(), Some(0), "the joiner");
+    assert_eq!(inviter.wait(60).code(), Some(0), "the inviter");
+    let shown = [invited_to, joined_to].map(|end| number(&summary(&end), "frames_shown"));
+    assert!(shown.iter().all(|shown| *shown > 50.0), "{shown:?}");
+    shown
+}
+
 /// One pasted line is enough behind two NATs, each of which lets in only who was sent to: the rendezvous has the rest.
 #[test]
 fn rendezvous_lets_two_nats_meet_by_one_line() {
     let scratch = Scratch::new("nats-rendezvous");
     let cable = Cable::with_nats(["masquerade", "masquerade"]);
     let _relay = relay(&cable, &scratch);
-    let public = Ipv4Addr::from(PUBLIC);
-    let host = format!("{public}:8088");
-    let listens = scratch.file("rendezvous");
-    let serve = format!("rendezvous --bind {host}");
-    let _rendezvous = start_on(&cable, "middle", &serve, &listens);
-    wait_for_word(&listens, &host);
-    let options = |seconds: u32, json: &Path| {
-        let json = json.display();
-        format!(
-            "--ice-server stun:{public} --size 160x120 --headless --warmup 0 --seconds {seconds} --json {json}"
-        )
-    };
-    let [invited_to, joined_to] = ["left.json", "right.json"].map(|name| scratch.file(name));
-    let invites = scratch.file("left");
-    let inviting = format!(
-        "call --rendezvous http://{host} {}",
-        options(20, &invited_to)
-    );
-    let mut inviter = start_on(&cable, "left", &inviting, &invites);
-    let invitation = wait_for_word(&invites, "evenkeel:");
-    let joining = format!("call {invitation} {}", options(12, &joined_to));
-    let mut joiner = start_on(&cable, "right", &joining, &scratch.file("right"));
-    assert_eq!(joiner.wait(60).code(), Some(0), "the joiner");
-    assert_eq!(inviter.wait(60).code(), Some(0), "the inviter");
-    for end in [invited_to, joined_to] {
-        assert!(
-            number(&summary(&end), "frames_shown") > 50.0,
-            "{}",
-            end.display()
-        );
+    let stun = format!("stun:{}", Ipv4Addr::from(PUBLIC));
+    call_by_rendezvous(&cable, &scratch, [&stun, &stun], || {});
+}
+
+/// An end that moves has another port at its NAT, which the peer's NAT lets in once the peer knows it by the rendezvous.
+#[test]
+fn rendezvous_finds_moved_end_behind_two_nats() {
+    let scratch = Scratch::new("nats-moved");
+    let cable = Cable::with_nats(["masquerade", "masquerade"]);
+    let _relay = relay(&cable, &scratch);
+    let stun = format!("stun:{}", Ipv4Addr::from(PUBLIC));
+    let shown = call_by_rendezvous(&cable, &scratch, [&stun, &stun], || {
+        pause(Duration::from_secs(4));
+        cable.ip("right", "addr add 10.0.2.3/24 dev right");
+        cable.ip("right", "addr del 10.0.2.2/24 dev right");
+        cable.ip("right", "addr replace 10.0.2.3/24 dev right");
+        cable.ip("right", "route replace default via 10.0.2.1");
+    });
+    // Twelve seconds of 25 pictures each, less the search for the other end.
+    assert!(shown.iter().all(|shown| *shown > 150.0), "{shown:?}");
+}
+
+/// A network that lets no UDP out reaches the relay by TCP.
+#[test]
+fn coturn_relays_by_tcp_where_udp_is_blocked() {
+    let scratch = Scratch::new("nats-tcp");
+    let cable = Cable::with_nats(["masquerade", "masquerade"]);
+    let _relay = relay(&cable, &scratch);
+    for rule in [
+        "nft add chain ip nat no-udp { type filter hook forward priority 0 ; }",
+        "nft add rule ip nat no-udp meta l4proto udp drop",
+    ] {
+        cable.run("left nat", rule);
     }
+    cable.ip("left", "link set lo up");
+    // A server has a way to any address, as coturn ends a connection for one that it cannot send to.
+    cable.ip("middle", "route add default via 203.0.113.2");
+    let public = Ipv4Addr::from(PUBLIC);
+    let servers = [
+        &format!("turn:user:password@{public}?transport=tcp"),
+        &format!("stun:{public}"),
+    ];
+    call_by_rendezvous(&cable, &scratch, servers.map(String::as_str), || {});
 }

@@ -16,4 +16,5 @@ pub mod invitation;
 pub mod srtp;
 #[cfg(test)]
 mod test_support;
+pub mod turn_stream;
 pub mod words;

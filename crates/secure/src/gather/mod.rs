@@ -89,10 +89,12 @@ impl Gathering {
             let Some(base) = base(&gathering.bases, server.address) else {
                 continue;
             };
-            let binding = Binding::new(now, base, server.address);
-            gathering.bindings.push(binding);
-            let account = server.account.as_ref();
-            let relay = account.map(|account| Relay::new(now, base, server.address, account));
+            // What a server sees of a stream is no address for datagrams.
+            if server.by_stream.is_none() {
+                let binding = Binding::new(now, base, server.address);
+                gathering.bindings.push(binding);
+            }
+            let relay = Relay::new(now, base, server);
             gathering.relays.extend(relay);
         }
         gathering
@@ -102,13 +104,9 @@ impl Gathering {
     pub(crate) fn restart(&mut self, now: Instant, mut bases: Vec<SocketAddr>) {
         // Paths are known by the first address of a family.
         bases.sort_by_key(|base| !self.bases.contains(base));
-        let is_good = |server: &IceServer| {
-            let mut bindings = self.bindings.iter();
-            let binding = bindings.find(|binding| binding.server == server.address);
-            match binding {
-                Some(binding) => bases.contains(&binding.base()),
-                None => base(&bases, server.address).is_none(),
-            }
+        let is_good = |server: &IceServer| match self.base_towards(server.address) {
+            Some(base) => bases.contains(&base),
+            None => base(&bases, server.address).is_none(),
         };
         if !self.servers.iter().all(is_good) {
             *self = Self::new(now, bases, std::mem::take(&mut self.servers));
@@ -118,6 +116,13 @@ impl Gathering {
         let reflexive = self.bindings.iter().filter_map(Binding::candidate);
         let relayed = self.relays.iter().filter_map(Relay::candidate);
         self.output.candidates = reflexive.chain(relayed).collect();
+    }
+
+    /// Returns the address of the socket from which a server is asked.
+    fn base_towards(&self, server: SocketAddr) -> Option<SocketAddr> {
+        let bindings = self.bindings.iter().map(|it| (it.server, it.base()));
+        let mut asked = bindings.chain(self.relays.iter().map(|it| (it.server, it.base)));
+        asked.find_map(|(asked, base)| (asked == server).then_some(base))
     }
 
     /// Returns true if nothing more is expected of any server.
@@ -141,20 +146,22 @@ impl Gathering {
         source: SocketAddr,
         payload: &'a [u8],
     ) -> Arrival<'a> {
-        let mut bindings = self.bindings.iter_mut();
-        let mut bindings = bindings.by_ref().filter(|binding| binding.server == source);
-        let Some(first) = bindings.next() else {
+        if self.base_towards(source).is_none() {
             return Arrival::Direct;
-        };
+        }
+        let bindings = self.bindings.iter_mut();
+        let mut bindings = bindings.filter(|binding| binding.server == source);
         if let Ok(message) = Message::from_bytes(payload)
-            && std::iter::once(first)
-                .chain(bindings)
-                .any(|binding| binding.handle_message(now, &message, &mut self.output))
+            && bindings.any(|binding| binding.handle_message(now, &message, &mut self.output))
         {
             return Arrival::Handled;
         }
         let relays = self.relays.iter_mut();
         for relay in relays.filter(|relay| relay.server == source) {
+            if payload.is_empty() && relay.is_by_stream() {
+                relay.begin_again(now, &mut self.output);
+                return Arrival::Handled;
+            }
             match relay.handle_datagram(now, payload, &mut self.output) {
                 FromRelay::Data(data) => {
                     return relay

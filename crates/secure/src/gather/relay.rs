@@ -12,7 +12,7 @@ use turn_client_proto::stun::agent::Transmit;
 use turn_client_proto::types::{TransportType, TurnCredentials};
 use turn_client_proto::udp::TurnClientUdp;
 
-use super::server::Account;
+use super::server::IceServer;
 use super::{Output, RETRANSMISSION, Retransmission, library_time, own_time};
 
 /// The time after which a relay that refused or forgot this end is asked again.
@@ -31,7 +31,9 @@ const MAX_PERMISSIONS: usize = 100;
 /// An allocation at a relay, kept alive by the library's timers, and made anew where the relay lost it.
 pub(super) struct Relay {
     pub(super) server: SocketAddr,
-    base: SocketAddr,
+    pub(super) base: SocketAddr,
+    /// The address by which the user knows the relay.
+    named: SocketAddr,
     config: TurnConfig,
     client: Option<TurnClientUdp>,
     /// The address at the relay.
@@ -56,12 +58,9 @@ pub(super) enum FromRelay<'a> {
 }
 
 impl Relay {
-    pub(super) fn new(
-        now: Instant,
-        base: SocketAddr,
-        server: SocketAddr,
-        account: &Account,
-    ) -> Self {
+    /// Begins to ask a server for an address, if the server has an account for this end.
+    pub(super) fn new(now: Instant, base: SocketAddr, server: &IceServer) -> Option<Self> {
+        let account = server.account.as_ref()?;
         let credentials = TurnCredentials::new(&account.user, &account.password);
         let mut config = TurnConfig::new(credentials);
         let Retransmission {
@@ -70,9 +69,10 @@ impl Relay {
             last,
         } = RETRANSMISSION;
         config.set_request_retransmits(first, Duration::MAX, requests, last);
-        Self {
-            server,
+        Some(Self {
+            server: server.address,
             base,
+            named: server.by_stream.unwrap_or(server.address),
             config,
             client: None,
             address: None,
@@ -80,7 +80,7 @@ impl Relay {
             refused_since: None,
             has_failed: false,
             timeout: now,
-        }
+        })
     }
 
     pub(super) fn timeout(&self) -> Instant {
@@ -157,16 +157,32 @@ impl Relay {
             _ => is_lost = true,
         }
         if is_lost {
-            self.client = None;
-            self.address = None;
-            self.granted.clear();
-            self.refused_since = None;
+            self.forget();
             self.timeout = now + RETRY_AFTER;
             if !self.has_failed {
-                output.failed.push_back(self.server);
+                output.failed.push_back(self.named);
             }
             self.has_failed = true;
         }
+    }
+
+    /// Returns true if a stream leads to the relay.
+    pub(super) fn is_by_stream(&self) -> bool {
+        self.named != self.server
+    }
+
+    /// Asks for an address anew, because the allocation ended with its stream (RFC 8656 §5).
+    pub(super) fn begin_again(&mut self, now: Instant, output: &mut Output) {
+        self.forget();
+        self.timeout = now;
+        self.handle_timeout(now, output);
+    }
+
+    fn forget(&mut self) {
+        self.client = None;
+        self.address = None;
+        self.granted.clear();
+        self.refused_since = None;
     }
 
     /// Asks the relay for a channel to the peer, whose packets then have a header of four bytes instead of 36.

@@ -10,8 +10,12 @@ const DEFAULT_PORT: u16 = 3_478;
 /// A STUN server, which reports an end's address behind NATs, or a TURN server, which relays packets.
 #[derive(Clone, PartialEq, Eq)]
 pub struct IceServer {
-    /// The address of the server.
+    /// The address of the server, or of what carries messages to it in a stream.
     pub address: SocketAddr,
+    /// The address of the server itself if only a stream of TCP is to lead there (RFC 8656 §3.1). The caller then lets `address` be
+    /// that of a socket, whose datagrams it carries to the server and back by a [`StreamWriter`](crate::turn_stream::StreamWriter)
+    /// and a [`StreamReader`](crate::turn_stream::StreamReader). An empty datagram from there says that the stream began again.
+    pub by_stream: Option<SocketAddr>,
     /// The credentials for TURN. Without them the server is asked for this end's address alone.
     pub account: Option<Account>,
 }
@@ -27,15 +31,17 @@ pub struct Account {
 
 /// A text that is no URL of a usable server.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("the server {url} {fault}: give stun:HOST[:PORT] or turn:USER:PASSWORD@HOST[:PORT]")]
+#[error(
+    "the server {url} {fault}: give stun:HOST[:PORT] or turn:USER:PASSWORD@HOST[:PORT][?transport=tcp]"
+)]
 pub struct IceServerError {
     url: String,
     fault: &'static str,
 }
 
 impl IceServer {
-    /// Reads `stun:HOST[:PORT]` or `turn:USER:PASSWORD@HOST[:PORT][?transport=udp]`. `resolve` returns the address of
-    /// a host and a port.
+    /// Reads `stun:HOST[:PORT]` or `turn:USER:PASSWORD@HOST[:PORT]`, with `?transport=udp` or, for TURN, `?transport=tcp`.
+    /// `resolve` returns the address of a host and a port.
     ///
     /// # Errors
     ///
@@ -51,31 +57,67 @@ impl IceServer {
             Some((account, host)) => (Some(account), host),
             None => (None, rest),
         };
-        let (host, query) = host.split_once('?').unwrap_or((host, "transport=udp"));
         let failed = |fault| {
             let url = safe_name(scheme, rest);
             IceServerError { url, fault }
         };
-        if query != "transport=udp" {
-            return Err(failed("asks for another transport than UDP"));
+        let account = account.map(|account| account.split_once(':').unwrap_or((account, "")));
+        if scheme == "turn" && account.is_some_and(|(_, password)| password.is_empty()) {
+            return Err(failed("has no password"));
         }
-        let account = match (scheme, account) {
-            ("stun", None) => None,
-            ("turn", Some(account)) => {
-                let account = account.split_once(':');
-                let (user, password) = account.ok_or_else(|| failed("has no password"))?;
-                Some(Account {
-                    user: user.to_owned(),
-                    password: password.to_owned(),
-                })
-            }
-            ("stun", Some(_)) => return Err(failed("has an account, which STUN does not use")),
-            ("turn", None) => return Err(failed("has no account")),
-            _ => return Err(failed("has another scheme than stun or turn")),
+        let account = account.map(|(user, password)| Account {
+            user: user.to_owned(),
+            password: password.to_owned(),
+        });
+        Self::at(scheme, host, account, resolve).map_err(failed)
+    }
+
+    /// Reads a URL without an account, `stun:HOST[:PORT]` or `turn:HOST[:PORT]` (RFC 7064, RFC 7065), as
+    /// [`parse`](Self::parse) does. The account is given beside it, as WebRTC does.
+    ///
+    /// # Errors
+    ///
+    /// Refuses what [`parse`](Self::parse) refuses.
+    pub fn with_account(
+        url: &str,
+        account: Option<Account>,
+        resolve: impl FnOnce(&str, u16) -> Option<SocketAddr>,
+    ) -> Result<Self, IceServerError> {
+        let (scheme, host) = url.split_once(':').unwrap_or((url, ""));
+        let failed = |fault| {
+            let url = safe_name(scheme, host);
+            IceServerError { url, fault }
         };
-        let (host, port) = split_port(host).ok_or_else(|| failed("has a wrong port"))?;
-        let address = resolve(host, port).ok_or_else(|| failed("has no address"))?;
-        Ok(Self { address, account })
+        Self::at(scheme, host, account, resolve).map_err(failed)
+    }
+
+    /// Returns the server at `HOST[:PORT][?transport=TRANSPORT]`, or what is wrong.
+    fn at(
+        scheme: &str,
+        host: &str,
+        account: Option<Account>,
+        resolve: impl FnOnce(&str, u16) -> Option<SocketAddr>,
+    ) -> Result<Self, &'static str> {
+        let (host, query) = host.split_once('?').unwrap_or((host, "transport=udp"));
+        let is_stream = match query {
+            "transport=udp" => false,
+            "transport=tcp" if scheme == "turn" => true,
+            "transport=tcp" => return Err("asks for TCP, which only TURN uses"),
+            _ => return Err("asks for another transport than UDP and TCP"),
+        };
+        match (scheme, &account) {
+            ("stun", None) | ("turn", Some(_)) => {}
+            ("stun", Some(_)) => return Err("has an account, which STUN does not use"),
+            ("turn", None) => return Err("has no account"),
+            _ => return Err("has another scheme than stun or turn"),
+        }
+        let (host, port) = split_port(host).ok_or("has a wrong port")?;
+        let address = resolve(host, port).ok_or("has no address")?;
+        Ok(Self {
+            address,
+            by_stream: is_stream.then_some(address),
+            account,
+        })
     }
 }
 
@@ -145,6 +187,14 @@ mod tests {
     }
 
     #[test]
+    fn transport_of_url_is_a_stream_for_tcp() {
+        let by_stream = |url| parse(url).unwrap().by_stream;
+        let server = Some(SocketAddr::from(([192, 0, 2, 1], 443)));
+        assert_eq!(by_stream("turn:u:p@192.0.2.1:443?transport=tcp"), server);
+        assert_eq!(by_stream("turn:u:p@192.0.2.1:443"), None);
+    }
+
+    #[test]
     fn wrong_url_is_named_without_its_password() {
         let cases = [
             ("http://x", "scheme"),
@@ -155,7 +205,8 @@ mod tests {
             ("turn:secret@192.0.2.1", "no password"),
             ("turn:u:secret@192.0.2.1:70000", "port"),
             ("turn:u:secret@[::1", "port"),
-            ("turn:u:secret@192.0.2.1?transport=tcp", "transport"),
+            ("turn:u:secret@192.0.2.1?transport=tls", "transport"),
+            ("stun:192.0.2.1?transport=tcp", "TCP"),
             ("turn:u:secret", "no account"),
             ("turn:u:a?secret@nowhere", "no address"),
             ("turn:u:a@secret", "no address"),

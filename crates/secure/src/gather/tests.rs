@@ -16,8 +16,13 @@ const SERVER: &str = "192.0.2.10:3478";
 const MAPPED: &str = "203.0.113.1:40000";
 
 fn gathering(account: Option<Account>) -> Gathering {
+    gathering_by(account, None)
+}
+
+fn gathering_by(account: Option<Account>, by_stream: Option<SocketAddr>) -> Gathering {
     let server = IceServer {
         address: address(SERVER),
+        by_stream,
         account,
     };
     let base = address("192.168.1.2:5000");
@@ -165,6 +170,23 @@ fn servers_are_asked_anew_from_a_new_address() {
 fn gathering_without_servers_is_complete() {
     let base = address("192.168.1.2:5000");
     assert!(Gathering::new(Instant::ZERO, vec![base], Vec::new()).is_complete());
+}
+
+#[test]
+fn relay_is_asked_anew_where_its_stream_began_again() {
+    let server = Some(address("203.0.113.9:443"));
+    for (by_stream, requests, again) in [(None, 2, 0), (server, 1, 1)] {
+        let account = Account {
+            user: "user".into(),
+            password: "password".into(),
+        };
+        let mut gathering = gathering_by(Some(account), by_stream);
+        assert_eq!(sent(&mut gathering).len(), requests);
+        gathering.handle_datagram(Instant::ZERO, address(SERVER), &[]);
+        let asked = sent(&mut gathering);
+        assert_eq!(asked.len(), again);
+        assert!(asked.iter().all(|request| request.starts_with(&[0, 3])));
+    }
 }
 
 #[test]

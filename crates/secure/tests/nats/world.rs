@@ -148,6 +148,7 @@ impl World {
                 candidates: vec![host(address)],
                 servers: vec![IceServer {
                     address: server.address,
+                    by_stream: None,
                     account,
                 }],
                 credentials: credentials[own].clone(),

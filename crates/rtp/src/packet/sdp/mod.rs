@@ -22,6 +22,26 @@ pub enum Profile {
     Avp,
     /// `RTP/AVPF` (RFC 4585): TFRC's feedback, reduced-size RTCP.
     Avpf,
+    /// `UDP/TLS/RTP/SAVPF` (RFC 5764 §8): that of [`Profile::Avpf`], encrypted by keys that DTLS agrees on.
+    Savpf,
+}
+
+impl Profile {
+    const ALL: [Self; 3] = [Self::Avp, Self::Avpf, Self::Savpf];
+
+    /// Returns the name in a description.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Avp => "RTP/AVP",
+            Self::Avpf => "RTP/AVPF",
+            Self::Savpf => "UDP/TLS/RTP/SAVPF",
+        }
+    }
+
+    /// Returns true if receivers give feedback (RFC 4585).
+    const fn has_feedback(self) -> bool {
+        !matches!(self, Self::Avp)
+    }
 }
 
 /// The direction of media, from the side of the describing end.
@@ -256,10 +276,7 @@ impl fmt::Display for Description {
             }
             f.write_str("\r\n")?;
         }
-        let profile = match self.profile {
-            Profile::Avp => "RTP/AVP",
-            Profile::Avpf => "RTP/AVPF",
-        };
+        let profile = self.profile.name();
         write!(f, "m=video {} {profile} {payload_type}", self.port)?;
         if let Some(repair) = &self.repair {
             write!(f, " {}", repair.payload_type)?;
@@ -299,7 +316,7 @@ impl fmt::Display for Description {
                 write!(f, "a=extmap:{id} {uri}\r\n")?;
             }
         }
-        if self.profile == Profile::Avpf {
+        if self.profile.has_feedback() {
             for mode in &self.feedback {
                 let (is_for_all, what) = feedback_value(*mode);
                 if is_for_all {

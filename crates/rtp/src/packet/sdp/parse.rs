@@ -154,13 +154,11 @@ impl Parser {
         let Some(port) = port(ports) else {
             return Err(self.invalid("port", ports, "write a number from 0 to 65535"));
         };
-        let profile = match words.next() {
-            Some("RTP/AVP") => Profile::Avp,
-            Some("RTP/AVPF") => Profile::Avpf,
-            other => {
-                let remedy = "only RTP/AVP and RTP/AVPF are received, which are not encrypted";
-                return Err(self.invalid("profile", other.unwrap_or_default(), remedy));
-            }
+        let name = words.next().unwrap_or_default();
+        let mut profiles = Profile::ALL.into_iter();
+        let Some(profile) = profiles.find(|profile| profile.name() == name) else {
+            let remedy = "write RTP/AVP, RTP/AVPF or UDP/TLS/RTP/SAVPF";
+            return Err(self.invalid("profile", name, remedy));
         };
         let formats = words.clone().next().unwrap_or_default();
         self.listed = words.map_while(number).filter(is_payload_type).collect();
@@ -282,7 +280,7 @@ impl Parser {
         let address = self.address.map(|(_, address, ttl)| (address, ttl));
         let (address, ttl) = address.unwrap_or((Description::UNKNOWN_ADDRESS, 1));
         let [bandwidth, sender_reports, receiver_reports] = self.bandwidths;
-        let has_feedback = profile == Profile::Avpf;
+        let has_feedback = profile.has_feedback();
         Ok(Description {
             session_id,
             origin,

@@ -4,6 +4,9 @@ use crate::packet::rtp::RtpHeader;
 use crate::session::config::RepairConfig;
 use crate::session::random::Random;
 
+/// The largest first sequence number (RFC 3711 §3.3.1).
+const MAX_FIRST_SEQUENCE: u32 = (1 << 15) - 1;
+
 /// The source of repair packets.
 #[derive(Clone, Copy, Debug)]
 struct RepairSource {
@@ -33,18 +36,21 @@ pub(super) struct Numbering {
 
 impl Numbering {
     /// Draws the first numbers, which are random (RFC 3550 §5.1).
+    ///
+    /// They are below 2^15, so that a receiver of SRTP that misses the first packets does not misjudge the rollover (RFC 3711
+    /// §3.3.1).
     pub(super) fn new(
         repair: Option<RepairConfig>,
         has_transport: bool,
         random: &mut Random,
     ) -> Self {
-        let sequence = random.next_u32() & 0xffff;
+        let sequence = random.next_u32() & MAX_FIRST_SEQUENCE;
         let repair = repair.map(|repair| {
             let mut random = random.fork("repair");
             RepairSource {
                 payload_type: repair.payload_type,
                 ssrc: repair.ssrc.unwrap_or(random.next_u32()),
-                sequence: random.next_u32() as u16,
+                sequence: (random.next_u32() & MAX_FIRST_SEQUENCE) as u16,
             }
         });
         Self {
