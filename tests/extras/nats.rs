@@ -304,6 +304,8 @@ fn coturn_relays_by_tcp_where_udp_is_blocked() {
         cable.run("left nat", rule);
     }
     cable.ip("left", "link set lo up");
+    // The invitation names the relay only if coturn listens already.
+    pause(Duration::from_secs(1));
     // A server has a way to any address, as coturn ends a connection for one that it cannot send to.
     cable.ip("middle", "route add default via 203.0.113.2");
     let public = Ipv4Addr::from(PUBLIC);
