@@ -53,7 +53,7 @@ pub(crate) fn reason(error: &Error) -> String {
                  and --whep its fingerprint in --tls-fingerprint, as its owner shows it"
             )
         }
-        Error::Protocol(error) => format!("no HTTP: {error}; check the port"),
+        Error::Protocol(error) => format!("the answer is not HTTP: {error}; check the port"),
         error => error.to_string(),
     }
 }

@@ -43,13 +43,21 @@ fn redacted_value(value: &str) -> String {
         let user = rest.split(':').next().filter(|user| *user != rest);
         return format!("turn:{}:PASSWORD@HOST", user.unwrap_or("USER"));
     }
-    if let Some((scheme, rest)) = value.split_once("://")
-        && let Some((user, rest)) = rest.split_once(':')
-        && let Some((_, host)) = rest.rsplit_once('@')
-    {
-        return format!("{scheme}://{user}:PASSWORD@{host}");
-    }
-    value.into()
+    let Some((scheme, rest)) = value.split_once("://") else {
+        return value.into();
+    };
+    let (user, rest) = match rest.split_once(':') {
+        Some((user, rest)) if rest.contains('@') => {
+            let (_, host) = rest.rsplit_once('@').unwrap_or_default();
+            (format!("{user}:PASSWORD@"), host)
+        }
+        _ => (String::new(), rest),
+    };
+    // Servers take keys in the query.
+    let (place, query) = rest
+        .split_once('?')
+        .map_or((rest, ""), |(place, _)| (place, "?QUERY"));
+    format!("{scheme}://{user}{place}{query}")
 }
 
 /// Returns a text about a command line with the secrets of these words replaced.
@@ -107,6 +115,14 @@ mod tests {
             ("turn:secret@192.0.2.1", "turn:USER:PASSWORD@HOST"),
             ("rtsp://me:se:cr@et@cam/1", "rtsp://me:PASSWORD@cam/1"),
             ("rtsp://cam:554/1", "rtsp://cam:554/1"),
+            (
+                "--whip=https://host/a?key=x@y",
+                "--whip=https://host/a?QUERY",
+            ),
+            (
+                "https://me:se@host:1/a?key=x",
+                "https://me:PASSWORD@host:1/a?QUERY",
+            ),
             ("stun:192.0.2.1", "stun:192.0.2.1"),
             ("--rate=3M", "--rate=3M"),
             ("", ""),

@@ -13,7 +13,7 @@ use crate::cli::RecvArgs;
 use crate::description;
 use crate::failure::Failure;
 use crate::inputs;
-use crate::media_server::{MediaServer, MediaServerSession, ServerProtocol};
+use crate::media_server::{MediaServer, ServerProtocol};
 use crate::meeting::{self, Meeting};
 use crate::outputs::{self, Outputs};
 use crate::page::Mode;
@@ -117,7 +117,7 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
     };
     let info = outputs::page_info(Mode::Recv, None, None);
     let ended = run.watch(outputs, &info, seed, vec![end]);
-    server_session.into_iter().for_each(MediaServerSession::end);
+    drop(server_session);
     ended
 }
 

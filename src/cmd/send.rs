@@ -11,7 +11,7 @@ use crate::cli::SendArgs;
 use crate::description;
 use crate::failure::Failure;
 use crate::inputs;
-use crate::media_server::{MediaServer, MediaServerSession, ServerProtocol};
+use crate::media_server::{MediaServer, ServerProtocol};
 use crate::meeting::{self, Meeting};
 use crate::outputs::{self, Outputs};
 use crate::page::Mode;
@@ -111,7 +111,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
         sink: None,
     };
     let ended = run.watch(outputs, &info, args.picture.seed(), vec![end]);
-    server_session.into_iter().for_each(MediaServerSession::end);
+    drop(server_session);
     ended
 }
 

@@ -30,6 +30,7 @@ use self::url::ServerUrl;
 use crate::cli::{ConnectionArgs, MediaServerArgs};
 use crate::failure::{self, Failure};
 use crate::meeting::{self, Encrypted};
+use crate::redaction::redacted;
 use crate::web::{read_candidates, written};
 use crate::wiring;
 
@@ -39,7 +40,7 @@ const TOKEN_VARIABLE: &str = "EVENKEEL_TOKEN";
 /// A media server that the command line names.
 pub(crate) struct MediaServer(SignallingEndpoint);
 
-/// The session at a media server.
+/// The session at a media server, which ends when this is dropped.
 pub(crate) struct MediaServerSession(Option<SignallingSession>);
 
 impl MediaServer {
@@ -50,7 +51,8 @@ impl MediaServer {
         args: &MediaServerArgs,
     ) -> Result<Self, Failure> {
         let option = protocol.option();
-        let wrong = |error| Failure::usage(format!("{option} '{url}': {error}"));
+        let shown = redacted(url);
+        let wrong = |error| Failure::usage(format!("{option} '{shown}': {error}"));
         let url = ServerUrl::parse(url).map_err(wrong)?;
         let token = args.token.clone();
         let token = token.or_else(|| std::env::var(TOKEN_VARIABLE).ok());
@@ -66,12 +68,12 @@ impl MediaServer {
         }
         if args.tls_fingerprint.is_some() && !url.is_secure() {
             return Err(Failure::usage(format!(
-                "--tls-fingerprint: {option} {url} has no certificate; write https://"
+                "--tls-fingerprint: {option} {shown} has no certificate; write https://"
             )));
         }
         if token.is_some() && !url.is_secure() && !url.is_local() {
             failure::warn(format_args!(
-                "the token goes to {url} in the clear: anyone on the path can use it; https protects it"
+                "the token goes to {shown} in the clear: anyone on the path can use it; https protects it"
             ));
         }
         Ok(Self(SignallingEndpoint {
@@ -91,7 +93,8 @@ impl MediaServer {
         session: &mut session::Config,
         sends: Option<&Format>,
     ) -> Result<(Encrypted, MediaServerSession), Failure> {
-        let place = format!("{} {}", self.0.protocol.option(), self.0.url);
+        let url = redacted(&self.0.url.to_string());
+        let place = format!("{} {url}", self.0.protocol.option());
         let wrong = |error: &dyn std::fmt::Display| Failure::runtime(format!("{place}: {error}"));
         let identity = Identity::generate(UNIX_EPOCH + clock.unix_time(clock.now()));
         let identity = identity.map_err(Failure::runtime)?;
@@ -108,7 +111,8 @@ impl MediaServer {
             },
             fingerprint: identity.fingerprint().to_string(),
             candidates: candidates.iter().map(written).collect(),
-            trickles: !servers.is_empty(),
+            // The answer may name servers.
+            trickles: true,
             ssrc: session.ssrc.unwrap_or_default(),
             sends: sends.map(|format| PictureFormat {
                 width: format.width,
@@ -133,13 +137,7 @@ impl MediaServer {
         let accepted = accepted.map_err(|error| wrong(&format!("its answer: {error}")));
         let accepted =
             accepted.and_then(|(video, peer)| Ok((video, fingerprint(&peer.fingerprint)?, peer)));
-        let (video, peer_fingerprint, peer) = match accepted {
-            Ok(accepted) => accepted,
-            Err(failure) => {
-                server.end();
-                return Err(failure);
-            }
-        };
+        let (video, peer_fingerprint, peer) = accepted?;
         wiring::follow_negotiated(session, &video);
         servers.extend(meeting::servers_of(&ice_servers, socket, clock)?);
         let config = SecureConfig {
@@ -169,10 +167,9 @@ impl MediaServer {
     }
 }
 
-impl MediaServerSession {
-    /// Ends the session.
-    pub(crate) fn end(self) {
-        if let Some(session) = self.0 {
+impl Drop for MediaServerSession {
+    fn drop(&mut self) {
+        if let Some(session) = &self.0 {
             session.end();
         }
     }

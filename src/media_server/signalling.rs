@@ -58,7 +58,9 @@ pub(super) enum SignallingError {
     },
     #[error("the server redirects more than {MAX_REDIRECTIONS} times: check its configuration")]
     Redirections,
-    #[error("the server accepts the offer without an answer in SDP: check that the URL is of {0}")]
+    #[error(
+        "the server accepted the offer but sent no SDP answer: give {0} the URL of its WHIP or WHEP endpoint"
+    )]
     NoAnswer(&'static str),
 }
 
@@ -133,7 +135,7 @@ impl SignallingEndpoint {
                             ice_servers,
                         }),
                         Err(error) => {
-                            session.into_iter().for_each(SignallingSession::end);
+                            session.iter().for_each(SignallingSession::end);
                             Err(error)
                         }
                     };
@@ -159,13 +161,15 @@ impl SignallingSession {
         let mut answer = request.send(fragment).map_err(|error| failed(&error))?;
         match answer.status() {
             status if status.is_success() => Ok(()),
-            StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED => Ok(()),
+            StatusCode::METHOD_NOT_ALLOWED
+            | StatusCode::UNPROCESSABLE_ENTITY
+            | StatusCode::NOT_IMPLEMENTED => Ok(()),
             status => Err(refused(ServerProtocol::Whip, status, &mut answer)),
         }
     }
 
     /// Ends the session. A server that does not answer finds out by silence.
-    pub(super) fn end(self) {
+    pub(super) fn end(&self) {
         let request = agent(DELETE_TIMEOUT, self.fingerprint).delete(self.url.to_string());
         let _ = authorised(request, self.token.as_deref()).call();
     }
@@ -216,12 +220,12 @@ fn remedy(protocol: ServerProtocol, status: StatusCode) -> &'static str {
         }
         (405, _) => "the URL is not of WHIP or WHEP: check its path",
         (406 | 415 | 422 | 400, _) => {
-            "it takes no video of this kind: this end has H.264, baseline and up"
+            "it refuses the offer, which has H.264 alone: enable H.264 for this stream at the server"
         }
         (409, ServerProtocol::Whip) => "somebody publishes there already: choose another stream",
         (409, ServerProtocol::Whep) => "nobody publishes there yet: try again later",
         (429 | 503, _) => "it is busy: try again later",
         (300..=399, _) => "it redirects in a way that is not of WHIP: check the URL",
-        _ => "look into its log",
+        _ => "check the server's log",
     }
 }

@@ -24,7 +24,7 @@ impl Trickle {
             for candidates in waiting {
                 if let Err(error) = session.patch(&fragment(&credentials, &candidates)) {
                     failure::warn(format_args!(
-                        "the media server does not take this end's addresses beyond its router: {error}"
+                        "the media server refused the addresses that --ice-server found for this end: {error}"
                     ));
                     break;
                 }

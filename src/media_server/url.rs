@@ -3,6 +3,8 @@
 use ureq::http::Uri;
 use ureq::http::uri::Scheme;
 
+use crate::redaction::redacted;
+
 /// The reason for which a text is no URL of a media server.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ServerUrlError {
@@ -10,7 +12,9 @@ pub(super) enum ServerUrlError {
     NotHttp,
     #[error("leave out user and password: a media server takes --token")]
     HasUser,
-    #[error("an answer of {0} leads from https to http, where anyone could read the token")]
+    #[error(
+        "an answer of {0} leads to http, where anyone could read the token; give an https URL that stays on https"
+    )]
     Downgrade(String),
 }
 
@@ -53,8 +57,9 @@ impl ServerUrl {
             format!("{scheme}://{authority}{folder}/{reference}")
         };
         let joined = Self::parse(&whole)?;
-        if self.is_secure() && !joined.is_secure() {
-            return Err(ServerUrlError::Downgrade(self.to_string()));
+        let stays_local = !self.is_secure() && joined.is_local();
+        if (self.is_secure() || self.is_local()) && !joined.is_secure() && !stays_local {
+            return Err(ServerUrlError::Downgrade(redacted(&self.to_string())));
         }
         Ok(joined)
     }
@@ -98,6 +103,11 @@ mod tests {
         }
         let downgrade = base.join("http://host/7");
         assert!(matches!(downgrade, Err(ServerUrlError::Downgrade(_))));
+        let local = ServerUrl::parse("http://127.0.0.1:8889/whip").expect("a URL");
+        assert!(local.join("http://localhost/7").is_ok());
+        assert!(local.join("https://host/7").is_ok());
+        let exposed = local.join("http://host/7");
+        assert!(matches!(exposed, Err(ServerUrlError::Downgrade(_))));
         for wrong in ["ftp://host/7", "javascript:1", "//", "//user@host/", "a b"] {
             assert!(base.join(wrong).is_err(), "{wrong}");
         }
