@@ -12,7 +12,7 @@ use crate::inputs;
 use crate::meeting::{self, Encrypted, Meeting};
 use crate::outputs::{self, Outputs};
 use crate::page::Mode;
-use crate::run::{CallProcessConfig, CallRun, Hearing, Video};
+use crate::run::{CallProcessConfig, CallRun, DatagramFilter, Video};
 use crate::web::{BrowserCalls, BrowserCallsConfig, TlsIdentity, WebServerConfig};
 use crate::wiring::{self, Role};
 
@@ -65,9 +65,9 @@ pub(crate) fn run(args: &CallArgs) -> Result<(), Failure> {
         name: "call",
         socket,
         encrypted,
-        hearing: Hearing {
+        filter: DatagramFilter {
             only,
-            ..Hearing::default()
+            ..DatagramFilter::default()
         },
         session,
         policy: video.policy,

@@ -23,7 +23,7 @@ use crate::failure::Failure;
 use crate::inputs::{self, Pictures};
 use crate::outputs::{self, Outputs};
 use crate::page::{Controls, Knobs, Mode, PageInfo};
-use crate::run::{CallProcessConfig, CallRun, Hearing, LinkView};
+use crate::run::{CallProcessConfig, CallRun, DatagramFilter, LinkView};
 use crate::tcp::TcpFlows;
 use crate::wiring::{self, Role};
 
@@ -92,7 +92,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
             name,
             socket,
             encrypted: None,
-            hearing: Hearing::default(),
+            filter: DatagramFilter::default(),
             session,
             policy,
             stream: stream.clone(),

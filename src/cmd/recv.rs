@@ -17,7 +17,7 @@ use crate::media_server::{MediaServer, ServerProtocol};
 use crate::meeting::{self, Meeting};
 use crate::outputs::{self, Outputs};
 use crate::page::Mode;
-use crate::run::{CallProcessConfig, CallRun, Hearing};
+use crate::run::{CallProcessConfig, CallRun, DatagramFilter};
 use crate::units;
 use crate::wiring::{self, Role, Stream};
 
@@ -105,7 +105,7 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
         name: "recv",
         socket,
         encrypted,
-        hearing: Hearing {
+        filter: DatagramFilter {
             only: from,
             in_group,
         },

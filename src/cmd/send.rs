@@ -15,7 +15,7 @@ use crate::media_server::{MediaServer, ServerProtocol};
 use crate::meeting::{self, Meeting};
 use crate::outputs::{self, Outputs};
 use crate::page::Mode;
-use crate::run::{AwaitedReceiver, CallProcessConfig, CallRun, Hearing};
+use crate::run::{AwaitedReceiver, CallProcessConfig, CallRun, DatagramFilter};
 use crate::wiring::{self, Role};
 
 pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
@@ -103,7 +103,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
         name: "send",
         socket,
         encrypted,
-        hearing: Hearing::default(),
+        filter: DatagramFilter::default(),
         session,
         policy: video.policy,
         stream: video.stream,

@@ -18,14 +18,14 @@ use tokio_rustls::TlsAcceptor;
 use crate::failure;
 
 pub(crate) use self::response::{
-    CSS, HTML, JAVASCRIPT, JSON, SVG, TEXT, answer, only, read_body, secure,
+    CSS, HTML, JAVASCRIPT, JSON, SVG, TEXT, answer, read_body, set_security_headers, single_header,
 };
 pub(crate) use self::server::RequestSource;
 pub(crate) use self::slots::{SlotLimits, Slots};
 pub(crate) use self::token::Token;
 
 /// The most connections of browsers. A viewer's page has three open.
-pub(crate) const BROWSERS: SlotLimits = SlotLimits {
+pub(crate) const BROWSER_CONNECTION_LIMITS: SlotLimits = SlotLimits {
     total: 64,
     per_host: 32,
 };

@@ -27,7 +27,7 @@ pub(crate) fn answer(status: StatusCode, kind: &'static str, content: impl Into<
 }
 
 /// Sets the headers that every answer has.
-pub(crate) fn secure(headers: &mut HeaderMap) {
+pub(crate) fn set_security_headers(headers: &mut HeaderMap) {
     for (name, value) in [
         (header::CACHE_CONTROL, "no-store"),
         (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
@@ -68,7 +68,7 @@ pub(crate) async fn read_body(body: Body, limit: usize) -> Result<Vec<u8>, BodyE
 }
 
 /// Returns the value of a header that occurs exactly once.
-pub(crate) fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+pub(crate) fn single_header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?.to_str().ok()?;
     values.next().is_none().then_some(value)

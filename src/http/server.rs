@@ -55,7 +55,7 @@ pub(super) async fn serve(
                 };
                 let source = RequestSource(address.ip());
                 let router = router.clone().layer(Extension(source));
-                let task = tokio::spawn(converse(stream, tls.clone(), router, place));
+                let task = tokio::spawn(serve_connection(stream, tls.clone(), router, place));
                 let evicted = connections
                     .lock()
                     .add(id, address.ip(), task.abort_handle());
@@ -92,10 +92,15 @@ impl Drop for Place {
 }
 
 /// Serves one connection to its end.
-async fn converse(stream: TcpStream, tls: Option<TlsAcceptor>, router: Router, place: Place) {
+async fn serve_connection(
+    stream: TcpStream,
+    tls: Option<TlsAcceptor>,
+    router: Router,
+    place: Place,
+) {
     // Latency is better without Nagle's delay, but the page also works with it.
     let _ = stream.set_nodelay(true);
-    let stream = Impatient {
+    let stream = WriteTimeoutStream {
         stream,
         place,
         stall: None,
@@ -122,14 +127,14 @@ async fn answer_requests(stream: impl AsyncRead + AsyncWrite + Unpin, router: Ro
 }
 
 /// A stream whose writes fail once the other end has taken nothing for [`STALL_TIMEOUT`].
-struct Impatient {
+struct WriteTimeoutStream {
     stream: TcpStream,
     place: Place,
     /// The timer, which runs while a write waits.
     stall: Option<Pin<Box<Sleep>>>,
 }
 
-impl Impatient {
+impl WriteTimeoutStream {
     fn watch<T>(
         &mut self,
         cx: &mut Context<'_>,
@@ -148,7 +153,7 @@ impl Impatient {
     }
 }
 
-impl AsyncRead for Impatient {
+impl AsyncRead for WriteTimeoutStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -158,7 +163,7 @@ impl AsyncRead for Impatient {
     }
 }
 
-impl AsyncWrite for Impatient {
+impl AsyncWrite for WriteTimeoutStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -4,7 +4,7 @@ use std::io;
 
 use axum::http::{HeaderMap, HeaderValue, Uri, header};
 
-use super::response::only;
+use super::response::single_header;
 
 /// A secret of 128 bits.
 pub(crate) struct Token {
@@ -34,8 +34,8 @@ impl Token {
     }
 
     /// Returns true if a request has the token as a bearer (RFC 6750 §2.1).
-    pub(crate) fn is_borne(&self, headers: &HeaderMap) -> bool {
-        let value = only(headers, &header::AUTHORIZATION).unwrap_or_default();
+    pub(crate) fn is_in_authorization(&self, headers: &HeaderMap) -> bool {
+        let value = single_header(headers, &header::AUTHORIZATION).unwrap_or_default();
         let (scheme, secret) = value.split_once(' ').unwrap_or_default();
         scheme.eq_ignore_ascii_case("bearer")
             && is_equal(secret.trim().as_bytes(), self.secret.as_bytes())

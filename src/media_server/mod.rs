@@ -31,7 +31,7 @@ use crate::cli::{ConnectionArgs, MediaServerArgs};
 use crate::failure::{self, Failure};
 use crate::meeting::{self, Encrypted};
 use crate::redaction::redacted;
-use crate::web::{read_candidates, written};
+use crate::web::{candidate_attribute, read_candidates};
 use crate::wiring;
 
 /// The environment variable of the token, which a list of processes does not show.
@@ -110,7 +110,7 @@ impl MediaServer {
                 password: credentials.pass.clone(),
             },
             fingerprint: identity.fingerprint().to_string(),
-            candidates: candidates.iter().map(written).collect(),
+            candidates: candidates.iter().map(candidate_attribute).collect(),
             // The answer may name servers.
             trickles: true,
             ssrc: session.ssrc.unwrap_or_default(),

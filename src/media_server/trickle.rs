@@ -8,7 +8,7 @@ use evenkeel_secure::endpoint::{Candidate, IceCreds};
 
 use super::signalling::SignallingSession;
 use crate::failure;
-use crate::web::written;
+use crate::web::candidate_attribute;
 
 /// The most sets of addresses that wait to be sent.
 const MAX_WAITING: usize = 8;
@@ -48,7 +48,7 @@ fn fragment(credentials: &IceCreds, candidates: &[Candidate]) -> String {
         "a=ice-ufrag:{ufrag}\r\na=ice-pwd:{pass}\r\nm=video 9 UDP/TLS/RTP/SAVPF 0\r\na=mid:0\r\n"
     );
     for candidate in candidates {
-        let _ = write!(text, "a=candidate:{}\r\n", written(candidate));
+        let _ = write!(text, "a=candidate:{}\r\n", candidate_attribute(candidate));
     }
     text
 }

@@ -9,7 +9,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, Uri, header};
 
-use crate::http::{Token, only};
+use crate::http::{Token, single_header};
 
 /// The header that every current browser sets, and no script of a page can set.
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
@@ -37,7 +37,8 @@ pub(super) enum Refused {
 
 /// Checks a request of any kind.
 pub(super) fn check_host(headers: &HeaderMap) -> Result<(), Refused> {
-    let authority = only(headers, &header::HOST).and_then(|host| host.parse::<Authority>().ok());
+    let authority =
+        single_header(headers, &header::HOST).and_then(|host| host.parse::<Authority>().ok());
     let literal = authority.is_some_and(|authority| {
         let host = authority.host();
         // A Host has no user information.
@@ -73,8 +74,8 @@ pub(super) fn check_token(
 /// site cannot send without a preflight request.
 pub(super) fn check_change(headers: &HeaderMap) -> Result<(), Refused> {
     if headers.contains_key(header::ORIGIN) {
-        let host = only(headers, &header::HOST).ok_or(Refused::Host)?;
-        let same = only(headers, &header::ORIGIN)
+        let host = single_header(headers, &header::HOST).ok_or(Refused::Host)?;
+        let same = single_header(headers, &header::ORIGIN)
             .and_then(|origin| origin.strip_prefix("http://"))
             .is_some_and(|origin| origin.eq_ignore_ascii_case(host));
         if !same {
@@ -82,11 +83,11 @@ pub(super) fn check_change(headers: &HeaderMap) -> Result<(), Refused> {
         }
     }
     if headers.contains_key(&SEC_FETCH_SITE)
-        && only(headers, &SEC_FETCH_SITE) != Some("same-origin")
+        && single_header(headers, &SEC_FETCH_SITE) != Some("same-origin")
     {
         return Err(Refused::Origin);
     }
-    let json = only(headers, &header::CONTENT_TYPE)
+    let json = single_header(headers, &header::CONTENT_TYPE)
         .and_then(|kind| kind.split(';').next())
         .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"));
     if json {

@@ -83,8 +83,14 @@ impl Page {
             controls,
         });
         let router = routes::router(Arc::clone(&shared));
-        let server =
-            HttpServer::start("page", listener, None, router, http::BROWSERS).map_err(failed)?;
+        let server = HttpServer::start(
+            "page",
+            listener,
+            None,
+            router,
+            http::BROWSER_CONNECTION_LIMITS,
+        )
+        .map_err(failed)?;
         Ok(Self {
             shared,
             address,

@@ -71,7 +71,7 @@ async fn guarded(State(shared): State<Arc<Shared>>, request: Request, next: Next
         response.headers_mut().insert(header::SET_COOKIE, cookie);
     }
     let headers = response.headers_mut();
-    http::secure(headers);
+    http::set_security_headers(headers);
     // Without this header any site could show the pictures.
     let policy = header::HeaderName::from_static("cross-origin-resource-policy");
     headers.insert(policy, HeaderValue::from_static("same-origin"));

@@ -34,7 +34,7 @@ pub(crate) enum MailboxEvent {
     /// A joiner left this reply.
     Reply(Reply),
     /// This end's reply lies in the mailbox.
-    Left,
+    ReplyStored,
     /// The rendezvous does not serve, for this reason.
     Failed(String),
 }
@@ -178,7 +178,7 @@ impl MailboxThread {
                 match self.put(&reply) {
                     Ok(()) => {
                         self.is_failing = false;
-                        self.report(MailboxEvent::Left);
+                        self.report(MailboxEvent::ReplyStored);
                         break;
                     }
                     Err(why) => {

@@ -72,7 +72,7 @@ fn reader_waits_for_what_a_writer_leaves() {
     let writer = RendezvousClient::write(clock, &url, made.mailbox()).unwrap();
     for port in [5_004, 5_005] {
         writer.leave(reply(port));
-        assert!(matches!(wait(&writer), MailboxEvent::Left));
+        assert!(matches!(wait(&writer), MailboxEvent::ReplyStored));
         let MailboxEvent::Reply(Reply(candidates)) = wait(&reader) else {
             panic!("no reply");
         };

@@ -19,7 +19,7 @@ const EVENT_CAPACITY: usize = 8_192;
 
 /// The datagrams that an end hears, and whether it answers.
 #[derive(Default)]
-pub(crate) struct Hearing {
+pub(crate) struct DatagramFilter {
     /// The only sources that are heard, if `--from` names them.
     pub(crate) only: Option<HeardSources>,
     /// Nothing is sent. A group may have any number of members, and no bound on the sum of their reports holds that a
@@ -31,7 +31,7 @@ pub(crate) struct Hearing {
 pub(crate) struct CallEndpoint {
     /// The call itself.
     pub(crate) call: Call,
-    hearing: Hearing,
+    filter: DatagramFilter,
     /// The datagrams from sources that are not heard.
     pub(crate) unheard: u64,
     /// The time of the last datagram that was heard.
@@ -53,7 +53,7 @@ pub(crate) struct Outlets {
 
 impl CallEndpoint {
     /// Creates an endpoint around a call.
-    pub(crate) fn new(call: Call, hearing: Hearing) -> (Self, Outlets) {
+    pub(crate) fn new(call: Call, filter: DatagramFilter) -> (Self, Outlets) {
         let (frames, due) = sync_channel(FRAME_CAPACITY);
         let (events, happened) = sync_channel(EVENT_CAPACITY);
         // The channel holds the frames that wait, and the one at the decoder.
@@ -61,7 +61,7 @@ impl CallEndpoint {
         (
             Self {
                 call,
-                hearing,
+                filter,
                 unheard: 0,
                 heard_at: None,
                 frames,
@@ -100,7 +100,7 @@ impl CallEndpoint {
 
 impl Endpoint for CallEndpoint {
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
-        let mut only = self.hearing.only.iter();
+        let mut only = self.filter.only.iter();
         if only.all(|sources| sources.contain(datagram.source)) {
             self.heard_at = Some(now);
             self.call.handle_datagram(now, datagram);
@@ -117,7 +117,7 @@ impl Endpoint for CallEndpoint {
 
     fn poll_transmit(&mut self, now: Instant, buf: &mut [u8]) -> Option<Transmit> {
         let mut transmit = self.call.poll_transmit(now, buf);
-        while self.hearing.in_group && transmit.is_some() {
+        while self.filter.in_group && transmit.is_some() {
             transmit = self.call.poll_transmit(now, buf);
         }
         if transmit.is_none() {
@@ -202,11 +202,11 @@ mod tests {
     #[test]
     fn only_named_sources_are_heard() {
         let only = Some(HeardSources(vec![([10, 0, 0, 1], 0).into()]));
-        let hearing = Hearing {
+        let filter = DatagramFilter {
             only,
             in_group: false,
         };
-        let (mut endpoint, _outlets) = CallEndpoint::new(call(2), hearing);
+        let (mut endpoint, _outlets) = CallEndpoint::new(call(2), filter);
         for (host, heard, unheard) in [(1, 1, 0), (3, 1, 1), (1, 2, 1)] {
             let datagram = Datagram {
                 source: address(host),
@@ -224,11 +224,11 @@ mod tests {
     #[test]
     fn member_of_a_group_reports_nothing() {
         for in_group in [false, true] {
-            let hearing = Hearing {
+            let filter = DatagramFilter {
                 only: None,
                 in_group,
             };
-            let (mut endpoint, _outlets) = CallEndpoint::new(call(2), hearing);
+            let (mut endpoint, _outlets) = CallEndpoint::new(call(2), filter);
             let (mut sender, mut camera) = (call(1), Camera::new());
             let (mut there, mut buf, mut sent) = (Way::default(), [0; 2_048], 0);
             for step in 0..2_000 {
@@ -283,7 +283,7 @@ mod tests {
         let mut camera = Camera::new();
         let mut decoder = Codec::H264.decoder();
         let mut sender = call(1);
-        let (mut endpoint, outlets) = CallEndpoint::new(call(2), Hearing::default());
+        let (mut endpoint, outlets) = CallEndpoint::new(call(2), DatagramFilter::default());
         let (mut there, mut back) = (Way::default(), Way::default());
         let (mut shown, mut reasons) = (Vec::new(), Vec::new());
         for step in 0..9_000_u64 {

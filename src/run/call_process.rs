@@ -16,7 +16,7 @@ use evenkeel_net::{Driver, Handle};
 use evenkeel_rtp::session;
 use tfrc::time::Duration;
 
-use super::call_endpoint::{CallEndpoint, Hearing};
+use super::call_endpoint::{CallEndpoint, DatagramFilter};
 use super::capture::{Capture, CaptureError, Coded};
 use super::connection::Connection;
 use super::display::Display;
@@ -44,7 +44,7 @@ pub(crate) struct CallProcessConfig {
     pub(crate) socket: Socket,
     /// What encrypts the connection, unless it is in the clear.
     pub(crate) encrypted: Option<Encrypted>,
-    pub(crate) hearing: Hearing,
+    pub(crate) filter: DatagramFilter,
     pub(crate) session: session::Config,
     pub(crate) policy: PolicyConfig,
     /// The media of both directions.
@@ -97,7 +97,7 @@ impl CallProcess {
         let clock = surroundings.clock;
         let (session, policy, payloads) = (config.session, config.policy, config.stream.payloads);
         let make_call = move |now| Call::new(now, session.clone(), policy, payloads.clone());
-        let (endpoint, outlets) = CallEndpoint::new(make_call(clock.now()), config.hearing);
+        let (endpoint, outlets) = CallEndpoint::new(make_call(clock.now()), config.filter);
         let (connection, peer, network) = match config.encrypted {
             None => (Connection::plain(endpoint), None, None),
             Some(mut encrypted) => {
@@ -280,7 +280,7 @@ mod tests {
             name: "end",
             socket: Socket::bind(([127, 0, 0, 1], 0).into()).expect("a port"),
             encrypted: None,
-            hearing: Hearing::default(),
+            filter: DatagramFilter::default(),
             session,
             policy: PolicyConfig::new(format.frame_rate.interval()),
             stream: wiring::stream(codec, &[], &format).expect("a size that H.264 has"),

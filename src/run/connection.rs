@@ -215,7 +215,7 @@ impl Connection {
         secure.close(now);
         // Nobody has these credentials, so nobody is answered until the next one joins.
         secure.renew_association([0; 32].into());
-        secure.restart_ice(now, WebSession::nobody());
+        secure.restart_ice(now, WebSession::without_peer());
         // Others are of the session that is over.
         let is_lasting = |event: &SecureEvent| {
             use SecureEvent::{Gathered, LocalCandidate, NoRelay};

@@ -36,7 +36,7 @@ use crate::stop::Stop;
 use crate::web::WebServerConfig;
 use crate::wiring::{self, Stream};
 
-pub(crate) use self::call_endpoint::Hearing;
+pub(crate) use self::call_endpoint::DatagramFilter;
 pub(crate) use self::call_process::CallProcessConfig;
 pub(crate) use self::connection::{Connection, LocalAddresses};
 pub(crate) use self::monitor::LinkView;

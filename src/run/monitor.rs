@@ -218,7 +218,7 @@ impl Monitor {
         for event in events.unwrap_or_default() {
             match event {
                 MailboxEvent::Reply(reply) => self.handle_reply(reply)?,
-                MailboxEvent::Left => {
+                MailboxEvent::ReplyStored => {
                     failure::say("the rendezvous keeps this end's addresses for the other end");
                 }
                 MailboxEvent::Failed(why) => failure::warn(format_args!(

@@ -55,7 +55,7 @@ impl WebSession {
     }
 
     /// Returns ICE without a peer: nobody learns these credentials, so it does not matter that they can be guessed.
-    pub(super) fn nobody() -> IceRestart {
+    pub(super) fn without_peer() -> IceRestart {
         IceRestart {
             candidates: Vec::new(),
             credentials: IceCreds::new(),
@@ -104,7 +104,7 @@ mod tests {
 
     use super::*;
     use crate::meeting::Encrypted;
-    use crate::run::call_endpoint::{CallEndpoint, Hearing};
+    use crate::run::call_endpoint::{CallEndpoint, DatagramFilter};
     use crate::run::connection::Connection;
 
     fn call(now: Instant) -> Call {
@@ -116,7 +116,7 @@ mod tests {
         let clock = Clock::start();
         let socket = Socket::bind(([127, 0, 0, 1], 0).into()).expect("a port");
         let encrypted = Encrypted::for_browsers(&socket, &clock).expect("a certificate");
-        let (endpoint, _) = CallEndpoint::new(call(Instant::ZERO), Hearing::default());
+        let (endpoint, _) = CallEndpoint::new(call(Instant::ZERO), DatagramFilter::default());
         let times = (clock.now(), clock.system_zero());
         Connection::secure(times, encrypted.config, false, endpoint, Box::new(call))
     }
@@ -124,7 +124,7 @@ mod tests {
     fn peer(id: &str) -> WebPeer {
         WebPeer {
             id: id.into(),
-            restart: WebSession::nobody(),
+            restart: WebSession::without_peer(),
             fingerprint: [1; 32].into(),
             make_call: Box::new(call),
         }

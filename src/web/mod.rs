@@ -10,7 +10,9 @@ use std::sync::{Arc, Weak};
 use evenkeel_net::Handle;
 use tokio_rustls::TlsAcceptor;
 
-pub(crate) use self::negotiation::{BrowserCalls, BrowserCallsConfig, read_candidates, written};
+pub(crate) use self::negotiation::{
+    BrowserCalls, BrowserCallsConfig, candidate_attribute, read_candidates,
+};
 pub(crate) use self::tls::TlsIdentity;
 
 use crate::failure::Failure;
@@ -99,7 +101,13 @@ impl WebServerConfig {
         });
         let tls = self.tls.map(|(acceptor, _)| acceptor);
         let router = routes::router(shared);
-        let server = HttpServer::start("web server", self.listener, tls, router, http::BROWSERS);
+        let server = HttpServer::start(
+            "web server",
+            self.listener,
+            tls,
+            router,
+            http::BROWSER_CONNECTION_LIMITS,
+        );
         Ok(WebServer {
             _server: server.map_err(Failure::runtime)?,
         })

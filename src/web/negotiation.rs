@@ -87,7 +87,11 @@ impl BrowserCalls {
                 password: credentials.pass.clone(),
             },
             fingerprint: self.0.fingerprint.to_string(),
-            candidates: hosts.iter().chain(&gathered).map(written).collect(),
+            candidates: hosts
+                .iter()
+                .chain(&gathered)
+                .map(candidate_attribute)
+                .collect(),
             trickles: false,
             ssrc: (seed >> 32) as u32,
             sends: Some(PictureFormat {
@@ -147,7 +151,7 @@ fn draw_seed() -> io::Result<u64> {
 }
 
 /// Returns a candidate as in `a=candidate:`, without these words.
-pub(crate) fn written(candidate: &Candidate) -> String {
+pub(crate) fn candidate_attribute(candidate: &Candidate) -> String {
     let text = candidate.to_sdp_string();
     text.strip_prefix("candidate:").unwrap_or(&text).to_owned()
 }

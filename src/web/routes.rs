@@ -15,7 +15,7 @@ use evenkeel_secure::endpoint::{Account, IceServer};
 
 use super::WebShared;
 use super::negotiation::{OfferError, read_candidates};
-use crate::http::{self, CSS, HTML, JAVASCRIPT, SVG, TEXT, answer, only};
+use crate::http::{self, CSS, HTML, JAVASCRIPT, SVG, TEXT, answer, single_header};
 use crate::run::{Connection, Trickled};
 
 const SDP: &str = "application/sdp";
@@ -77,7 +77,7 @@ pub(super) fn router(shared: Arc<WebShared>) -> Router {
 }
 
 async fn secured(mut response: Response) -> Response {
-    http::secure(response.headers_mut());
+    http::set_security_headers(response.headers_mut());
     response
 }
 
@@ -89,7 +89,7 @@ async fn authorised(
     next: Next,
 ) -> Response {
     let is_preflight = request.method() == Method::OPTIONS;
-    let mut response = if is_preflight || shared.token.is_borne(request.headers()) {
+    let mut response = if is_preflight || shared.token.is_in_authorization(request.headers()) {
         next.run(request).await
     } else {
         let words =
@@ -128,7 +128,7 @@ async fn preflight(State(shared): State<Arc<WebShared>>, asked: HeaderMap) -> Re
         (ACCEPT_POST, SDP),
     ];
     let mut response = (StatusCode::NO_CONTENT, headers).into_response();
-    if shared.token.is_borne(&asked) {
+    if shared.token.is_in_authorization(&asked) {
         shared.add_servers(&mut response);
     }
     response
@@ -148,7 +148,7 @@ async fn offer(
     let addresses =
         shared.ask(|connection| connection.call(|connection, _| connection.local_addresses()));
     let Some(addresses) = addresses else {
-        return over();
+        return call_ended();
     };
     let (negotiated, peer) = match shared.calls.answer(&text, addresses) {
         Ok(negotiated) => negotiated,
@@ -192,7 +192,7 @@ async fn offer(
             let words = "somebody is in this call: it has room for one browser; try again once that one has left\n";
             answer(StatusCode::CONFLICT, TEXT, words)
         }
-        None => over(),
+        None => call_ended(),
     }
 }
 
@@ -207,7 +207,7 @@ async fn trickle(
         Ok(text) => text,
         Err(refused) => return *refused,
     };
-    let etags = only(&headers, &header::IF_MATCH);
+    let etags = single_header(&headers, &header::IF_MATCH);
     let Some(etags) = etags else {
         let words = "add If-Match with the ETag of the session\n";
         return answer(StatusCode::PRECONDITION_REQUIRED, TEXT, words);
@@ -233,7 +233,7 @@ async fn trickle(
             answer(StatusCode::UNPROCESSABLE_ENTITY, TEXT, words)
         }
         Some(Trickled::NoSession) => no_session(),
-        None => over(),
+        None => call_ended(),
     }
 }
 
@@ -244,7 +244,7 @@ async fn leave(State(shared): State<Arc<WebShared>>, Path(id): Path<String>) -> 
     match left {
         Some(true) => StatusCode::OK.into_response(),
         Some(false) => no_session(),
-        None => over(),
+        None => call_ended(),
     }
 }
 
@@ -253,7 +253,7 @@ fn no_session() -> Response {
     answer(StatusCode::NOT_FOUND, TEXT, words)
 }
 
-fn over() -> Response {
+fn call_ended() -> Response {
     answer(StatusCode::SERVICE_UNAVAILABLE, TEXT, "the call is over\n")
 }
 
@@ -263,7 +263,7 @@ fn etag(id: &str) -> String {
 
 /// Reads a body of text of this content type; the error is the answer.
 async fn read_text(headers: &HeaderMap, body: Body, kind: &str) -> Result<String, Box<Response>> {
-    let given = only(headers, &header::CONTENT_TYPE).unwrap_or_default();
+    let given = single_header(headers, &header::CONTENT_TYPE).unwrap_or_default();
     let given = given.split(';').next().unwrap_or_default().trim();
     if !given.eq_ignore_ascii_case(kind) {
         let words = format!("the content type {given:?} is not read here: send {kind}\n");

@@ -13,7 +13,7 @@ use evenkeel_secure::identity::Identity;
 use evenkeel_secure::invitation::{Invitation, Purpose};
 use tfrc::Ecn;
 
-use super::super::call_endpoint::Hearing;
+use super::super::call_endpoint::DatagramFilter;
 use super::*;
 
 /// The delay of the path one way.
@@ -56,7 +56,7 @@ fn end(now: Instant, zero: std::time::Instant, config: SecureConfig, seed: u64) 
         let policy = PolicyConfig::new(Duration::from_millis(40));
         Call::new(now, session.clone(), policy, Payload::H264)
     };
-    let (endpoint, _outlets) = CallEndpoint::new(call(now), Hearing::default());
+    let (endpoint, _outlets) = CallEndpoint::new(call(now), DatagramFilter::default());
     let record = Arc::clone(&made);
     let make_call = Box::new(move |now| {
         record.lock().expect("nobody panicked").push(now);
