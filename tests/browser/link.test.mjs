@@ -158,14 +158,17 @@ try {
   record({ peer: `Chromium ${version}`, kind: "browser", direction: "both", codec: "H.264", feedback: "transport-wide",
     figures: `3 Mb/s, 40 ms: ${(to * 100).toFixed()} % of it to the browser and ${(from * 100).toFixed()} % from it; ` +
       `${received.freezeCount} freezes; p95 ${at(0.95)} ms from last packet to display` });
-  // After its first overload GCC falls to .65 and grows by some .01 a second, which a minute outlasts and 20 s do not.
-  const leastFrom = SECONDS >= 60 ? 0.85 : 0.7;
-  // Where the processors have no time left, encoders and reports are late, and the call need only go on.
+  // A minute is held to the targets. In 20 s the rates of runs differ by a tenth, and GCC falls to .65 after its first overload,
+  // from where it grows by some .01 a second. Where the processors have no time left, encoders and reports are late, and the call
+  // need only go on.
+  const isLong = SECONDS >= 60;
   const held = idle >= LEAST_IDLE ? 1 : 0.5;
-  assert.ok(to >= 0.9 * held, `to the browser, at least ${0.9 * held} of the link`);
-  assert.ok(from >= leastFrom * held, `from the browser, at least ${leastFrom * held} of the link`);
+  const [leastTo, leastFrom] = (isLong ? [0.9, 0.85] : [0.8, 0.7]).map((part) => part * held);
+  assert.ok(to >= leastTo, `to the browser, at least ${leastTo} of the link`);
+  assert.ok(from >= leastFrom, `from the browser, at least ${leastFrom} of the link`);
   if (held === 1) {
-    assert.ok(seconds.slice(0, START.to).some(([to]) => to >= 0.9), `within ${START.to} s`);
+    const soon = isLong ? START.to : 2 * START.to;
+    assert.ok(seconds.slice(0, soon).some(([to]) => to >= 0.9), `.9 of the link within ${soon} s`);
     assert.ok(received.totalFreezesDuration <= 0.3, "no freeze of more than 300 ms");
   }
   console.log("ok    both directions use the link");
