@@ -111,8 +111,6 @@ impl MediaServer {
             },
             fingerprint: identity.fingerprint().to_string(),
             candidates: candidates.iter().map(candidate_attribute).collect(),
-            // The answer may name servers.
-            trickles: true,
             ssrc: session.ssrc.unwrap_or_default(),
             sends: sends.map(|format| PictureFormat {
                 width: format.width,

@@ -10,7 +10,7 @@ use tfrc::time::Instant;
 use super::call_endpoint::CallEndpoint;
 use super::web_session::{Trickled, WebPeer, WebSession};
 
-/// The most events that wait for the monitor. Each needs a packet of the authenticated peer.
+/// The most events that wait for the monitor.
 const MAX_EVENTS: usize = 64;
 
 /// The most addresses of this end that are kept; the latest replaces the first, as servers report a NAT's new ports.

@@ -92,7 +92,6 @@ impl BrowserCalls {
                 .chain(&gathered)
                 .map(candidate_attribute)
                 .collect(),
-            trickles: false,
             ssrc: (seed >> 32) as u32,
             sends: Some(PictureFormat {
                 width,

@@ -276,8 +276,8 @@ const MIN_MEMORY_FRAMES: u32 = 5;
 /// The most frames in the window: 60 a second.
 const MAX_SAMPLES: usize = 240;
 
-/// The displays from which their time is taken: as few in a hundred as may be late are one in these, and a decoder
-/// that has become slower is followed as soon as a second is late.
+/// The most displays that are remembered. [`IN_TIME_PERCENT`] lets two of them be late, so a decoder that has become
+/// slower counts from its third frame on.
 const MAX_DISPLAYS: usize = 40;
 
 /// The share of the window's frames that must be in time.

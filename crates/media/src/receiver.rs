@@ -106,7 +106,7 @@ impl ReceivingSide {
                 let picture = picture.ok_or(NotShown::NoReference)?;
                 Ok(ReceivedFrame {
                     picture,
-                    due: ready.max(taken.due.min(now)),
+                    due: ready.max(taken.due),
                     ..taken
                 })
             });

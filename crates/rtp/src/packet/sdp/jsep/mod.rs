@@ -96,8 +96,6 @@ pub struct LocalDescription {
     pub fingerprint: String,
     /// The addresses of this end, each as in `a=candidate:` without these words (RFC 8839 §5.1).
     pub candidates: Vec<String>,
-    /// True if further addresses follow the description ([`IceFragment`], RFC 8838 §13).
-    pub trickles: bool,
     /// The synchronisation source of the video that this end sends.
     pub ssrc: u32,
     /// The pictures that this end would send; `None` if it only receives.

@@ -42,7 +42,6 @@ impl fmt::Display for TransportLines<'_> {
             credentials,
             fingerprint,
             candidates,
-            trickles,
             ..
         } = self.local;
         write!(f, "a=ice-ufrag:{}\r\n", credentials.ufrag)?;
@@ -52,7 +51,8 @@ impl fmt::Display for TransportLines<'_> {
         for candidate in candidates {
             write!(f, "a=candidate:{candidate}\r\n")?;
         }
-        if *trickles {
+        // After an offer servers may report further addresses, after an answer nothing carries them (RFC 8838 §13).
+        if self.setup == DtlsSetup::ActPass {
             return Ok(());
         }
         f.write_str("a=end-of-candidates\r\n")

@@ -36,7 +36,6 @@ fn local() -> LocalDescription {
         },
         fingerprint: ["AB"; 32].join(":"),
         candidates: vec!["1 1 udp 2113937151 192.0.2.7 5004 typ host".into()],
-        trickles: false,
         ssrc: 7,
         sends: Some(PictureFormat {
             width: 640,

@@ -246,16 +246,10 @@ fn refused_section_has_no_part_in_the_transport() {
 }
 
 #[test]
-fn candidates_end_unless_more_follow() {
-    let text = |trickles| {
-        let local = LocalDescription {
-            trickles,
-            ..local()
-        };
-        Offer::new(96, local).to_string()
-    };
-    assert!(text(false).contains("a=end-of-candidates\r\n"));
-    assert!(!text(true).contains("a=end-of-candidates"));
+fn candidates_end_in_an_answer_alone() {
+    let offer = offer(true, false).to_string();
+    assert!(offer.contains("a=candidate:") && !offer.contains("a=end-of-candidates"));
+    assert!(answer(&offer).text.contains("a=end-of-candidates\r\n"));
 }
 
 #[test]
